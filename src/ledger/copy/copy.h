@@ -74,7 +74,7 @@ struct tide_ledger_copy {
 };
 
 enum {
-    TIDE_COPY_TABLES_MAX = 64,
+    TIDE_COPY_TABLES_MAX = 128, /* all systems together have half of them */
     TIDE_COPY_COLUMNS_MAX = 40,
     TIDE_COPY_BATCH_BYTES = 4 << 20, /* ends a batch early */
 };
