@@ -327,10 +327,18 @@ async function doIt(verb, rows, label) {
  * @param {Row | undefined} row */
 const apart = (row) => ['TRASH', 'SPAM'].find((one) => row?.labels.includes(one))
 
+/** Of the opened conversation; until it is loaded, what the list has of the opened message.
+ * @returns {Row[]} */
+function opened() {
+  const rows = talk?.rows() ?? []
+  const row = list.rows?.at(list.rows.places.get(where.m) ?? -1)
+  return rows.some((one) => one.id === talk?.id) || !row ? rows : [row]
+}
+
 /** Of an opened conversation all that is where the opened message is and to which it does anything, else what is selected or marked.
  * @param {Verb} verb */
 function chosen(verb) {
-  const rows = list.selected.size === 0 && talk ? talk.rows() : null
+  const rows = list.selected.size === 0 && talk ? opened() : null
   const here = apart(rows?.find((row) => row.id === talk?.id))
   return (rows?.filter((row) => apart(row) === here && changes(row, verb)) ?? list.chosen()).filter((row) => allowed(row, verb))
 }
@@ -359,7 +367,7 @@ function keep() {
 const isKept = () => (list.selected.size === 0 && talk ? chosen('pin').length === 0 && chosen('unpin').length > 0 : list.chosen().length > 0 && list.chosen().every((row) => row.pinned))
 
 function star() {
-  const rows = list.selected.size > 0 || !talk ? list.chosen() : talk.rows().filter((row) => row.id === talk?.id)
+  const rows = list.selected.size > 0 || !talk ? list.chosen() : opened().filter((row) => row.id === talk?.id)
   void doIt(rows.every((row) => row.starred) ? 'unstar' : 'star', rows)
 }
 
@@ -451,6 +459,7 @@ function openSide() {
       read: (rows) => void act('read', rows, { silent: true, show: showRows, back: () => {} }),
     })
     if (list.rows?.places.has(where.m)) list.mark(list.rows.places.get(where.m) ?? 0)
+    else if (!list.rows?.total) list.key = where.m // a link: it is marked once the list is there
     const key = where.m
     void talk.load().then(() => { if (where.m === key && list.key === key) lookAhead(list.rows?.at(list.place + direction)) })
     focusSoon('.talk-subject')
