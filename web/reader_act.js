@@ -76,6 +76,8 @@ export async function act(verb, rows, { label = '', silent = false, show, back }
   /** @type {Done} */
   const done = { words: `${EFFECTS[verb][2]} ${number(rows.length)}.`, parts: [], back }
   if (verb === 'pin' || verb === 'unpin') done.opposite = () => send(verb === 'pin' ? 'unpin' : 'pin', rows, '', { ...done, parts: [] })
+  const acting = { ended_ms: Infinity }
+  for (const row of rows) boxOf(row.account).acting.set(row.id, acting)
   show(rows.map((row) => after(row, verb, label)))
   if (!silent) offer(done)
   try {
@@ -85,6 +87,7 @@ export async function act(verb, rows, { label = '', silent = false, show, back }
     if (!silent) tellTrouble(error, `${EFFECTS[verb][2].replace(':', '')} ${number(rows.length)}`)
     back()
   }
+  acting.ended_ms = performance.now()
   for (const account of byAccount(rows).keys()) void catchUp(boxOf(account))
 }
 

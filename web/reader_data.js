@@ -25,6 +25,9 @@ export class Box {
     this.status = null
     this.busy = false
     this.again = false
+    /** Messages that something is done to, and when that ended: an answer that was asked for before does not know of it.
+     * @type {Map<string, { ended_ms: number }>} */
+    this.acting = new Map()
     /** @type {Trouble | null} */
     this.trouble = null
   }
@@ -94,9 +97,12 @@ export async function catchUp(box) {
     do {
       box.again = false
       if (box.version === '') await loadFolders(box)
+      const asked_ms = performance.now()
       /** @type {News} */
       const news = await get(`mail/${path(box.account)}/changes`, { since: box.version })
-      box.version = String(news.version)
+      const sure = news.items.filter((row) => (box.acting.get(row.id)?.ended_ms ?? 0) <= asked_ms)
+      if (sure.length === news.items.length) box.version = String(news.version) // else they are asked for again when that ends
+      news.items = sure
       for (const row of news.items) row.account = box.account
       if (news.reset || news.items.length > 0 || news.gone.length > 0) {
         spread(box, news)

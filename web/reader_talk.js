@@ -47,6 +47,9 @@ export class Talk {
     this.full = new Map()
     /** @type {Set<string>} */
     this.images = new Set()
+    /** What was done to messages, and when: an answer that was asked for before does not know of it.
+     * @type {Map<string, { labels: string[], pinned: boolean | undefined, at_ms: number }>} */
+    this.acted = new Map()
     /** Bodies that were asked for.
      * @type {Set<string>} */
     this.asked = new Set()
@@ -69,6 +72,12 @@ export class Talk {
     if (!known && this.thread) await this.loadThread()
   }
 
+  /** @param {any} message of an answer @param {number} asked_ms */
+  asActed(message, asked_ms) {
+    const acted = this.acted.get(message.id)
+    return acted && acted.at_ms >= asked_ms ? { ...message, labels: acted.labels, pinned: acted.pinned } : message
+  }
+
   /** @param {string} id */
   ask(id) {
     return get(`mail/${path(this.account)}/messages/${path(id)}`, this.images.has(id) ? { images: 'yes' } : {})
@@ -80,7 +89,7 @@ export class Talk {
     try {
       const ahead = this.images.has(id) ? undefined : takeAhead({ account: this.account, id })
       const loaded_ms = ahead?.at_ms ?? Date.now()
-      const message = ahead?.message ?? await ahead?.coming ?? await this.ask(id)
+      const message = this.asActed(ahead?.message ?? await ahead?.coming ?? await this.ask(id), loaded_ms)
       this.full.set(id, { ...message, images: this.images.has(id), loaded_ms })
       this.thread ||= message.thread
       this.trouble = null
@@ -96,8 +105,11 @@ export class Talk {
 
   async loadThread() {
     try {
+      const asked_ms = Date.now()
       const thread = await get(`mail/${path(this.account)}/threads/${path(this.thread)}`)
-      this.messages = [...thread.messages].sort((a, b) => a.internal_unix_ms - b.internal_unix_ms)
+      /** @type {any[]} */
+      const messages = thread.messages
+      this.messages = messages.map((one) => this.asActed(one, asked_ms)).sort((a, b) => a.internal_unix_ms - b.internal_unix_ms)
       this.more = thread.more
       this.changed()
       const unread = this.messages.filter((one) => ids(one.labels).includes('UNREAD') && !this.open.has(one.id))
@@ -169,6 +181,7 @@ export class Talk {
    * @param {Row} row */
   replace(row) {
     const full = this.full.get(row.id)
+    if (row.account === this.account) this.acted.set(row.id, { labels: row.labels, pinned: row.pinned, at_ms: Date.now() })
     if (row.account !== this.account || (!full && !this.messages.some((one) => one.id === row.id))) return
     const { labels, pinned } = row
     if (full) this.full.set(row.id, { ...full, labels, pinned })

@@ -413,7 +413,7 @@ def what_runs_is_said_and_why(stage, page):
     page.sees("Active. Nothing waits", ".now", 240)
     page.keys("g", "h")
     page.sees("Home", "h1")
-    until(lambda: page.script("return [...document.querySelectorAll('.accounts [role=row]')].some((row) => /reader.*" + USER + ".*(Active|Passive), nothing waits/s.test(row.innerText))"), "its row on Home")
+    until(lambda: page.script("return [...document.querySelectorAll('.accounts [role=row]')].some((row) => /reader.*" + USER + ".*(Active|Passive), nothing waits/is.test(row.innerText))"), "its row on Home")
     judge(page, "Home with the reader's row")
 
 
