@@ -684,7 +684,7 @@ function takeNews(box, news) {
   const left = where.q ? [] : news.items.filter((row) => !belongs(row.labels, where.folder)).map(keyOf)
   for (const row of news.items) if (list.selected.has(keyOf(row))) list.selected.set(keyOf(row), row)
   for (const key of [...left, ...news.gone.map((id) => keyOf({ account: box.account, id }))]) list.selected.delete(key)
-  for (const row of news.items) if (!rows.replace(row) && !where.q && belongs(row.labels, where.folder)) renewSoon()
+  for (const row of news.items) if (!rows.replace(row) && (where.q || belongs(row.labels, where.folder))) renewSoon() // a search may match it now
   rows.remove([...left, ...news.gone.map((id) => keyOf({ account: box.account, id }))])
   if (news.reset) renewSoon()
   list.find()
