@@ -236,7 +236,7 @@ static void refused_say(struct uploading *self, const char *why)
         (void)snprintf(self->error, sizeof self->error, "%s", why);
     else
         (void)snprintf(self->error, sizeof self->error,
-                       "%zu of %zu messages were changed, not%s%s: %s", count - left_count, count,
+                       "%zu of %zu messages were changed, not%s%s: %.180s", count - left_count, count,
                        left, named < left_count ? " and others" : "", why);
 }
 
