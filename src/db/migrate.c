@@ -67,7 +67,11 @@ tide_status tide_migrate(tide_db *db, const struct tide_schema *schema, uint32_t
     if (version == schema->steps_count)
         return TIDE_OK;
     TIDE_TRY(tide_db_exec(db, "BEGIN IMMEDIATE", err));
-    tide_status rc = TIDE_OK;
+    /* Another connection may have done it since the caller looked. */
+    int64_t found = 0;
+    tide_status rc = tide_db_number(db, "PRAGMA user_version", &found, err);
+    if (rc == TIDE_OK && found > version)
+        version = (uint32_t)found;
     for (; rc == TIDE_OK && version < schema->steps_count; version++)
         rc = step(db, schema, version, err);
     if (rc == TIDE_OK)

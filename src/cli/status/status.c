@@ -434,9 +434,10 @@ tide_status status_look(struct cli *cli, struct status_meters *meters)
                                             .archive_dir = archive_dir};
     status.snapshot = cli_snapshot(cli, NULL);
     tide_json_array(&status.list);
-    tide_json_array(&alone);
     if (unset)
         status_alone(cli, archive_dir, NULL, &alone);
+    else
+        tide_json_array(&alone);
     if (unset && json_array_size(alone.value) > 0)
         rc = TIDE_OK;
     if (rc == TIDE_OK)

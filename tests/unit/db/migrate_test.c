@@ -436,3 +436,18 @@ CASE(a_file_that_is_just_created_is_readable_by_its_owner_only)
     tide_db_close(&reader);
     tide_db_close(&creator);
 }
+
+/* Both saw an empty file. */
+CASE(a_file_that_two_create_at_once_is_created_once)
+{
+    const struct tide_db_options options = {.path = f->path};
+    tide_db first;
+    tide_db second;
+    sql(f, "PRAGMA journal_mode = WAL");
+    OK(tide_db_open(&options, tide_mem_heap(), &first, &f->err));
+    OK(tide_db_open(&options, tide_mem_heap(), &second, &f->err));
+    OK(tide_migrate(&first, &small, 0, &f->err));
+    OK(tide_migrate(&second, &small, 0, &f->err));
+    tide_db_close(&first);
+    tide_db_close(&second);
+}
