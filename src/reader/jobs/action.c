@@ -236,8 +236,8 @@ static void refused_say(struct uploading *self, const char *why)
         (void)snprintf(self->error, sizeof self->error, "%s", why);
     else
         (void)snprintf(self->error, sizeof self->error,
-                       "%zu of %zu messages were changed, not%s%s: %.180s", count - left_count, count,
-                       left, named < left_count ? " and others" : "", why);
+                       "%zu of %zu messages were changed, not%s%s: %.180s", count - left_count,
+                       count, left, named < left_count ? " and others" : "", why);
 }
 
 /* KR3: with the action, what it had of the draft ends. */
