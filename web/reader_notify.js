@@ -23,6 +23,10 @@ export async function want(on) {
 /** @type {Set<string>} */
 const told = new Set()
 
+/** A person did something to them: they are not new, wherever they appear again.
+ * @param {import('./reader_data.js').Row[]} rows */
+export const know = (rows) => { for (const row of rows) told.add(row.account + '/' + row.id) }
+
 /** `known`: whether a message was in the list before, and only its labels are others.
  * @param {Box} box @param {News} news @param {(key: string) => boolean} known @param {(account: string, id: string) => void} open */
 export function notify(box, news, known, open) {

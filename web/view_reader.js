@@ -173,7 +173,11 @@ async function renew() {
     await rows.load(place - 6, place + Math.ceil(list.height / list.row_px) + 12)
     if (begin_where !== listKey()) return
     if (coming || list.moves || list.anchor()?.key !== spot?.key) renewSoon()
-    else list.take(rows, place, spot?.offset_px ?? 0)
+    else {
+      const newest = list.rows?.at(0)
+      list.take(rows, place, spot?.offset_px ?? 0)
+      if (newest) tellNew(rows, newest.internal_unix_ms)
+    }
   } catch (error) {
     if (!(error instanceof Trouble)) throw error
     renewSoon() // what is shown stays until it works
@@ -182,6 +186,16 @@ async function renew() {
   }
   redraw()
 }
+
+/** A list may have new mail before the news tells of it.
+ * @param {Rows} rows @param {number} after_ms */
+function tellNew(rows, after_ms) {
+  for (let place = 0, row = rows.at(0); row && row.internal_unix_ms > after_ms; row = rows.at(++place))
+    notes.notify(boxOf(row.account), { version: '', reset: false, items: [row], gone: [] }, () => false, openNew)
+}
+
+/** @param {string} account @param {string} id */
+const openNew = (account, id) => page.go(`/reader/${encodeURIComponent(account)}/INBOX?m=${encodeURIComponent(account + '/' + id)}`)
 
 function renewSoon() {
   if (renewTimer) return
@@ -295,6 +309,7 @@ function fromServer() {
  * @param {Row[]} rows */
 function showRows(rows) {
   forgetAhead(rows)
+  notes.know(rows)
   const stays = (/** @type {Row} */ row) => !row.labels.includes('GONE') && (where.q !== '' || belongs(row.labels, where.folder))
   for (const row of rows) {
     list.selected.delete(keyOf(row))
@@ -661,7 +676,7 @@ const refused = new Map()
 
 followNews((box, news) => {
   if (news) {
-    notes.notify(box, news, (key) => list.rows?.places.has(key) === true, (account, id) => page.go(`/reader/${encodeURIComponent(account)}/INBOX?m=${encodeURIComponent(account + '/' + id)}`))
+    notes.notify(box, news, (key) => list.rows?.places.has(key) === true, openNew)
     if (news.reset) forgetAllAhead(box.account)
     forgetAhead([...news.items, ...news.gone.map((id) => ({ account: box.account, id }))])
     takeNews(box, news)
