@@ -73,8 +73,9 @@ shown | grep -qF 'evil [2Jgpj.exe' || fail "the hostile subject: $(shown)"
 keys j j Enter
 wants 'red  [31m text  turned'
 keys n # the next message, while one is open
+gone() { ! shows 'red  [31m'; }
+until_true 60 gone || fail "it is still shown: $(shown)"
 wants 'message  lines 1'
-wants_not 'red  [31m'
 keys q
 # Both ends, without the rows in between.
 keys G
