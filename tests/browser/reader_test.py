@@ -707,7 +707,10 @@ def an_hour_without_a_network(stage, page):
 
 def serve_stops_and_returns(stage, page):
     page.script("window.same = true")
-    page.keys(Keys.HOME, "s")
+    until(lambda: page.row("harbour plan 0,"), "the first one")
+    page.keys(Keys.HOME)
+    until(lambda: "harbour plan 0," in page.marked(), "it is marked")
+    page.keys("s")
     until(lambda: "STARRED" in stage.box.labels(0), "a star")
     stage.kill_serve()
     page.sees("tidemark serve does not answer. Start it; this page goes on by itself.", "#banner")
