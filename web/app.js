@@ -3,7 +3,7 @@ import { alertsView } from './view_alerts.js'
 import { offlineSince } from './accounts.js'
 import { badView } from './view_bad.js'
 import { patterns } from './charts.js'
-import { h, render } from './dom.js'
+import { h, render, renderFrom } from './dom.js'
 import { homeView } from './view_home.js'
 import { jobView, jobsView } from './view_jobs.js'
 import { enable, enabled, listenKeys } from './keys.js'
@@ -73,11 +73,12 @@ const address = () => (location.hash.startsWith('#/') ? location.hash.slice(1) :
 /** @param {string} route */
 const pathOf = (route) => decodeURIComponent(route.split('?')[0])
 
-function arrive() {
+/** @param {string} [to] */
+function arrive(to = address()) {
   if (route) scrolled.set(route, scrolledTo)
   const before = route
   view.leave?.()
-  route = address()
+  route = to
   view = viewOf(route)
   loaded = -1
   draw()
@@ -124,7 +125,7 @@ function drawMenu() {
   const alerts = live.state?.alerts.length ?? 0
   const here = (/** @type {string} */ to) => (to === '/' ? route === '/' : route === to || route.startsWith(to + '/') || route.startsWith(to + '?')) ||
     (to === '/mail' && (route.startsWith('/search') || route.startsWith('/message'))) || (to === '/assistant' && /^\/(thread|call|run)\//.test(route))
-  render(place('menu'), ...(live.state ? places().map(([to, name, key]) => h('li', { key: to },
+  renderFrom(place('menu'), JSON.stringify([pathOf(route), alerts, live.state?.systems]), () => (live.state ? places().map(([to, name, key]) => h('li', { key: to },
     h('a', { href: '#' + to, 'aria-current': here(to) ? 'page' : null, title: key ? `${name} (g ${key})` : name }, name, to === '/alerts' && alerts ? h('b', { class: 'badge' }, number(alerts)) : null))) : []))
 }
 
@@ -237,7 +238,7 @@ page.redraw = () => {
   drawMain()
 }
 page.arrive = arrive
-window.addEventListener('hashchange', arrive)
+window.addEventListener('hashchange', () => arrive())
 listenKeys(keys, showCommands)
 let known = false
 follow(() => {

@@ -130,6 +130,30 @@ function reconcile(parent, fresh) {
   }
 }
 
+/** What each element was last drawn from.
+ * @type {WeakMap<Element, string>} */
+const drawn = new WeakMap()
+
+/** Draws the content of an element again if `state` has changed: all that it depends on, as text.
+ * @param {Element} parent @param {string} state @param {() => Child[]} draw */
+export function renderFrom(parent, state, draw) {
+  if (drawn.get(parent) === state) return
+  drawn.set(parent, state)
+  render(parent, ...draw())
+}
+
+/** Runs something once the browser has shown what was changed; in a hidden window, which shows nothing, a moment later.
+ * @param {() => void} run */
+export function afterPaint(run) {
+  let due = true
+  const once = () => {
+    if (due) run()
+    due = false
+  }
+  requestAnimationFrame(() => setTimeout(once))
+  setTimeout(once, 100)
+}
+
 /** Makes `children` the content of `parent`.  Elements that are still there stay the same ones, and
  * so does the focus.
  * @param {Element} parent @param {...Child} children */

@@ -1,6 +1,6 @@
 // page.js - what views share: going somewhere, drawing again, loading, and the words of each state.
 import { Trouble } from './api.js'
-import { h } from './dom.js'
+import { afterPaint, h } from './dom.js'
 import { Marks } from './grid.js'
 import { SAID } from './words.js'
 
@@ -14,11 +14,29 @@ import { SAID } from './words.js'
 export const page = {
   redraw: () => {},
   /** @param {string} route "/jobs?state=failed" */
-  go: (route) => { location.hash = '#' + route },
-  /** Stays in the same view: no entry of the history.
+  go: (route) => {
+    showAddress()
+    location.hash = '#' + route
+  },
+  /** Stays in the same view: no entry of the history.  The address follows what is shown; a key that is held changes it once for several messages.
    * @param {string} route */
-  turn: (route) => { history.replaceState(null, '', '#' + route); page.arrive() },
+  turn: (route) => {
+    if (turned === null) afterPaint(showAddress)
+    turned = { route, from: location.hash }
+    page.arrive(route)
+  },
+  /** At what the address says, if no route is given.
+   * @type {(route?: string) => void} */
   arrive: () => {},
+}
+
+/** Where the page is, if the address does not say so yet; somebody who went elsewhere meanwhile is there.
+ * @type {{ route: string, from: string } | null} */
+let turned = null
+
+function showAddress() {
+  if (turned?.from === location.hash) history.replaceState(null, '', '#' + turned.route)
+  turned = null
 }
 
 /** @type {Map<string, Marks>} */

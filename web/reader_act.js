@@ -1,6 +1,7 @@
 // reader_act.js - what a person does with messages: shown at once, sent, and taken back by `z`.  A
 // server that refuses later is told as well.
 import { Trouble, get, path, post, remove } from './api.js'
+import { afterPaint } from './dom.js'
 import { boxOf, catchUp } from './reader_data.js'
 import { keyOf } from './reader_rows.js'
 import { tell, tellTrouble } from './say.js'
@@ -81,7 +82,10 @@ export async function act(verb, rows, { label = '', silent = false, show, back }
   show(rows.map((row) => after(row, verb, label)))
   if (!silent) offer(done)
   try {
-    await inLine(() => send(verb, rows, label, done))
+    await inLine(async () => {
+      await new Promise((go) => afterPaint(() => go(undefined)))
+      await send(verb, rows, label, done)
+    })
   } catch (error) {
     if (done.parts.length === 0 && stack.includes(done)) stack.splice(stack.indexOf(done), 1)
     if (!silent) tellTrouble(error, `${EFFECTS[verb][2].replace(':', '')} ${number(rows.length)}`)

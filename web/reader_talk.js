@@ -16,7 +16,7 @@ import { SAID, count, sentence, shortTime, size, time } from './words.js'
 /** @typedef {import('./reader_data.js').News} News */
 /** What a conversation asks and tells.
  * @typedef {{ offline: () => boolean, shown: () => boolean, changed: () => void, read: (rows: Row[]) => void, write: (url: string) => void, label: (id: string) => string,
- *   buttons: () => Child[], answer: (how: 'reply' | 'all' | 'forward', message: any) => void }} Owner */
+ *   buttons: () => Child, answer: (how: 'reply' | 'all' | 'forward', message: any) => void }} Owner */
 
 const HOLDS_MS = 540000
 const AGAIN_MS = 20
@@ -313,7 +313,7 @@ export class Talk {
       render(pane, failed(this.trouble, () => void this.load()))
       return
     }
-    render(pane, h('div', { class: 'buttons talk-tools', key: 'tools' }, ...this.owner.buttons()),
+    render(pane, this.owner.buttons(),
       h('h2', { tabindex: -1, key: 'subject', class: 'talk-subject' }, subject === undefined ? 'Loading' : subject || '(no subject)', all.length > 1 ? h('span', { class: 'muted' }, ` ${count(all.length, 'message')}`) : null),
       ...all.map((one) => this.one(one)), all.length === 0 && Date.now() - this.began >= 150 ? grey() : null,
       this.more ? h('p', { class: 'muted', key: 'more' }, 'Only the first messages of this conversation are shown; search finds the others.') : null)

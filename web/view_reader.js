@@ -2,7 +2,7 @@
 // says what runs and why.  The panes stay the same elements while somebody reads.
 import { standing } from './accounts.js'
 import { Trouble, get, path, post } from './api.js'
-import { h, render } from './dom.js'
+import { afterPaint, h, render, renderFrom } from './dom.js'
 import { live } from './live.js'
 import { button, command, empty, failed, page } from './page.js'
 import { pick } from './pick.js'
@@ -476,7 +476,7 @@ function openSide() {
     if (list.rows?.places.has(where.m)) list.mark(list.rows.places.get(where.m) ?? 0)
     else if (!list.rows?.total) list.key = where.m // a link: it is marked once the list is there
     const key = where.m
-    void talk.load().then(() => { if (where.m === key && list.key === key) lookAhead(list.rows?.at(list.place + direction)) })
+    void talk.load().then(() => afterPaint(() => { if (where.m === key && list.key === key) lookAhead(list.rows?.at(list.place + direction)) }))
     focusSoon('.talk-subject')
   }
   openDraft()
@@ -545,12 +545,13 @@ function sorted(box) {
 function drawFolders() {
   const of = accounts().map(boxOf)
   const inbox = { id: 'INBOX', name: 'Inbox', type: 'system', total: 0, unread: 0, known_unix_ms: 0 }
-  render(folders,
+  const state = JSON.stringify([where.who, where.folder, where.q, notes.wanted(), written.map((draft) => draft.account), ...of.map((box) => [box.account, box.trouble?.message, box.folders])])
+  renderFrom(folders, state, () => [
     button('Compose', () => write(), { key: 'c' }),
     of.length > 1 ? h('h2', { key: 'all' }, 'All accounts') : null, of.length > 1 ? h('ul', { key: 'all list' }, folderLine(of, 'all', inbox)) : null,
     ...of.flatMap((box) => [of.length > 1 ? h('h2', { key: box.account }, box.account) : null,
       box.trouble && box.trouble.status !== 0 && box.folders.length === 0 ? h('p', { key: box.account + ' trouble', class: 'bad' }, box.trouble.message) : null, h('ul', { key: box.account + ' list' }, ...sorted(box).map((one) => folderLine([box], box.account, one)))]),
-    h('label', { class: 'check', key: 'notify' }, h('input', { type: 'checkbox', checked: notes.wanted(), on: { change: (event) => void notes.want(event.target.checked).then((on) => { event.target.checked = on }) } }), 'Notify me'))
+    h('label', { class: 'check', key: 'notify' }, h('input', { type: 'checkbox', checked: notes.wanted(), on: { change: (event) => void notes.want(event.target.checked).then((on) => { event.target.checked = on }) } }), 'Notify me')])
 }
 
 /** @returns {Child[]} */
@@ -567,23 +568,37 @@ function actionButtons() {
   ]
 }
 
-/** @returns {Child[]} */
+/** What those depend on. */
+const actionState = () => [inFolder('TRASH'), inFolder('SPAM'), isKept()].join()
+
+const talkTools = h('div', { class: 'buttons talk-tools', key: 'tools' })
+
 function talkButtons() {
-  return [button('Back', back, { key: 'u', class: 'quiet' }), ...actionButtons(),
-    button('Newer', () => turn(-1), { key: '[', class: 'quiet' }), button('Older', () => turn(1), { key: ']', class: 'quiet' }), button('Print', () => window.print(), { class: 'quiet' })]
+  renderFrom(talkTools, actionState(), () => [button('Back', back, { key: 'u', class: 'quiet' }), ...actionButtons(),
+    button('Newer', () => turn(-1), { key: '[', class: 'quiet' }), button('Older', () => turn(1), { key: ']', class: 'quiet' }), button('Print', () => window.print(), { class: 'quiet' })])
+  return talkTools
+}
+
+const listTools = h('div', { class: 'buttons', key: 'buttons' })
+
+function listButtons() {
+  const many = list.selected.size
+  const any = (list.rows?.total ?? 0) > 0
+  const own = any && (many > 0 || !talk)
+  const dated = list.rows?.counted && any
+  renderFrom(listTools, [own && actionState(), many > 0, any, dated, canUndo(), document.activeElement?.matches('input[type=date]')].join(), () => [
+    own ? h('span', { class: 'buttons' }, ...actionButtons(), many > 0 ? button('Read', () => run('read'), { key: 'I', class: 'quiet' }) : null) : null,
+    any ? button(many > 0 ? 'Select none' : 'Select all', () => void selectAll(), { key: '* a', class: 'plain' }) : null,
+    button('Refresh', () => void refresh(), { key: '.', class: 'plain' }), canUndo() ? button('Undo', () => void undo(), { key: 'z', class: 'plain' }) : null,
+    dated ? h('label', { class: 'field' }, h('span', {}, 'Go to'), h('input', { type: 'date', 'aria-label': 'Go to a day', on: { change: (event) => void jump(event.target.value) } })) : null])
+  return listTools
 }
 
 function drawTools() {
-  const many = list.selected.size
-  const any = (list.rows?.total ?? 0) > 0
   render(tools,
     h('form', { class: 'search', role: 'search', key: 'search', on: { submit: (event) => { event.preventDefault(); list.element.focus() } } }, h('label', { class: 'unseen', for: 'reader-q' }, 'Search mail'),
       h('input', { id: 'reader-q', type: 'search', value: where.q, placeholder: 'Search mail: from:ben has:attachment', autocomplete: 'off', spellcheck: 'false', on: { input: (event) => typed(event.target.value) } })),
-    h('div', { class: 'buttons', key: 'buttons' },
-      any && (many > 0 || !talk) ? h('span', { class: 'buttons' }, ...actionButtons(), many > 0 ? button('Read', () => run('read'), { key: 'I', class: 'quiet' }) : null) : null,
-      any ? button(many > 0 ? 'Select none' : 'Select all', () => void selectAll(), { key: '* a', class: 'plain' }) : null,
-      button('Refresh', () => void refresh(), { key: '.', class: 'plain' }), canUndo() ? button('Undo', () => void undo(), { key: 'z', class: 'plain' }) : null,
-      list.rows?.counted && any ? h('label', { class: 'field' }, h('span', {}, 'Go to'), h('input', { type: 'date', 'aria-label': 'Go to a day', on: { change: (event) => void jump(event.target.value) } })) : null),
+    listButtons(),
     h('p', { class: 'muted count', key: 'count' }, [list.words(), where.q ? fromServer() : `${number(sum(boxesOf(where.who), where.folder, 'unread'))} unread`].filter(Boolean).join(', ')))
 }
 
