@@ -12,11 +12,11 @@ import re
 import subprocess
 import sys
 import time
-import urllib.request
 
 BROWSER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tests", "browser")
 sys.path.insert(0, BROWSER)
 from selenium.webdriver.common.keys import Keys
+from reader_mail import label_make
 from reader_page import Reading
 from stage import Stage, USER, until
 
@@ -64,13 +64,6 @@ def say(name, values):
 def letter(user, name):
     return f"From: Ben Ochoa <ben@harbour.example>\r\nTo: {user}\r\nSubject: {name}\r\nMessage-ID: <{name.replace(' ', '.')}@harbour.example>\r\n" \
            f"Content-Type: text/plain; charset=utf-8\r\n\r\nText of {name}.\r\n" + "It is quiet at the quay today.\r\n" * 40
-
-
-def label_make(stage, name):
-    request = urllib.request.Request(stage.origin + "/gmail/v1/users/me/labels", data=json.dumps({"name": name}).encode(),
-                                     headers={"Authorization": "Bearer tok", "Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=30) as told:
-        return json.load(told)["id"]
 
 
 def begin(stage):
@@ -136,7 +129,7 @@ def measure_opens(stage, page, how):
 
 
 def units(stage):
-    return next(one_["units"] for one_ in stage.ask_cloud("/_cloud/stats")["users"] if one_["user"] == USER)
+    return stage.ask_cloud("/_cloud/stats")["users"][USER]["units"]
 
 
 def measure_open(stage, page):

@@ -190,7 +190,7 @@ export class Rows {
 
   /** @param {number} from @param {number} to @returns {number} -1: none */
   missing(from, to) {
-    if (!this.counted && this.runs.length === 0) return 0
+    if (this.runs.length === 0 && (!this.counted || this.total === 0)) return 0 // whether the server has more is known by asking
     for (let place = Math.max(0, from); place <= to && place < this.total; place++) if (!this.rows.has(place)) return place
     return -1
   }

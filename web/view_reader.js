@@ -32,6 +32,7 @@ const ORDER = ['INBOX', 'STARRED', 'IMPORTANT', 'SENT', 'DRAFT', 'ALL', 'SPAM', 
 const NAMES = /** @type {Record<string, string>} */ ({ INBOX: 'Inbox', STARRED: 'Starred', IMPORTANT: 'Important', SENT: 'Sent', DRAFT: 'Drafts', ALL: 'All mail', SPAM: 'Spam', TRASH: 'Trash' })
 const RENEW_MS = 2000
 const ONLINE_MS = 700
+const ASK_AGAIN_MS = 10000
 const ALL_MAX = 1000
 
 /** @type {Where} */
@@ -228,18 +229,20 @@ function relist() {
   if (where.q) searchOnline()
 }
 
-/** @type {Map<string, string>} */
+/** What was asked for last, for each account.
+ * @type {Map<string, { key: string, ms: number }>} */
 const asked = new Map()
 
-/** At the end of what is known: the server has more. */
+/** At the end of what is known: the server has more.  What brought nothing is asked for again after a while. */
 function readOn() {
   const { rows } = list
   if (!rows || where.q || rows.loading || (list.top + list.height < list.whole - 20 * list.row_px)) return
   for (const account of rows.online) {
     const box = boxOf(account)
     const key = `${where.folder} ${rows.total}`
-    if (asked.get(account) === key || box.status?.offline_since) continue
-    asked.set(account, key)
+    const last = asked.get(account)
+    if (box.status?.offline_since || (last?.key === key && Date.now() - last.ms < ASK_AGAIN_MS)) continue
+    asked.set(account, { key, ms: Date.now() })
     post(`mail/${path(account)}/refresh`, { folder: where.folder, more: 1 }).catch(() => asked.delete(account))
   }
 }

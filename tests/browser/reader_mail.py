@@ -24,6 +24,14 @@ def gmail(stage, path, token="tok"):
         return json.load(told)
 
 
+def label_make(stage, name, token="tok"):
+    """Its id."""
+    request = urllib.request.Request(f"{stage.origin}/gmail/v1/users/me/labels", data=json.dumps({"name": name}).encode(),
+                                     headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=30) as told:
+        return json.load(told)["id"]
+
+
 def labels(stage, name, token="tok"):
     return set(gmail(stage, f"messages/{stage.ids[name]}?format=minimal", token).get("labelIds", []))
 

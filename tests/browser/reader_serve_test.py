@@ -12,14 +12,15 @@ from selenium.webdriver.common.keys import Keys
 import page_test
 from figures import Meter, cpu_limit, judge_times, tell
 from page_test import answer, judge, paired
-from reader_mail import fetched, gmail, labels, letter, opens
+from reader_mail import fetched, gmail, label_make, labels, letter, opens
 from reader_page import Reading, address_of
 from stage import Stage, USER, run_stories, until
 from walls import Line
 
 DAY_MS = 86400000
 WINDOW = 400  # messages of the last 29 days
-OLDER = 60  # and of the month before
+OLDER = 110  # and of the two months before: more than the page that ends the window
+QUAY = 30  # older still, with a label that nothing of the window has
 CUTS = 4
 CUT_BYTES = 40000  # of the server's answers: some dozens of headers
 CACHE_BYTES = 16 << 20
@@ -100,6 +101,15 @@ def at_the_end_older_mail_is_fetched(stage, page):
     until(ends, "the oldest")
     assert page.total() == WINDOW + OLDER, page.total()
     page.keys(Keys.HOME)
+    until(lambda: page.row("letter 0,"), "the newest")
+
+
+def a_label_of_old_mail_alone_is_asked_for(stage, page):
+    """K5: nothing is known of it when it is opened."""
+    page.go(f"/reader/{USER}/{stage.quay}", "Quay")
+    until(lambda: page.count(".vlist:not([hidden])") and page.total() == QUAY, "what the server has of it")
+    assert page.row("quay 0,"), page.rows()
+    page.go(INBOX, "Inbox")
     until(lambda: page.row("letter 0,"), "the newest")
 
 
@@ -464,6 +474,9 @@ def main():
         stage.line = Line(int(stage.origin.rpartition(":")[2]))
         for number in range(OLDER - 1, -1, -1):
             stage.ids[f"older {number}"] = stage.deliver(letter(f"older {number}"), date_ms=now - 32 * DAY_MS - number * 12 * 3600000)
+        stage.quay = label_make(stage, "Quay")
+        for number in range(QUAY - 1, -1, -1):
+            stage.deliver(letter(f"quay {number}"), date_ms=now - 100 * DAY_MS - number * 3600000, labels=(stage.quay,))
         for number in range(WINDOW - 1, -1, -1):  # a dozen a day
             stage.ids[f"letter {number}"] = stage.deliver(letter(f"letter {number}", WORDS[number % len(WORDS)]), date_ms=now - 60000 - number * 29 * DAY_MS // WINDOW)
         stage.run("account", "add", "gmail", USER, "--endpoint", f"http://127.0.0.1:{stage.line.port}", "--bearer", "tok")
@@ -472,7 +485,7 @@ def main():
         stage.start_serve()
         page = Reading(stage)
         page.address = address_of(stage)
-        stories = [thirty_days_while_the_network_fails, a_day_is_read_by_keyboard, at_the_end_older_mail_is_fetched, what_is_only_cached_is_found_without_a_network,
+        stories = [thirty_days_while_the_network_fails, a_day_is_read_by_keyboard, at_the_end_older_mail_is_fetched, a_label_of_old_mail_alone_is_asked_for, what_is_only_cached_is_found_without_a_network,
                    cached_messages_and_searches_are_quick, an_hour_without_a_network, two_windows_at_once, an_answer_with_a_file_is_taken_back_and_sent_once,
                    a_small_cache_while_scrolling, a_lost_network_is_told, a_draft_is_kept_at_the_server_and_shown_once,
                    what_runs_is_said_and_why, recipients_are_completed, no_complaint]

@@ -47,10 +47,11 @@ static void assert_shape(tide_text mime)
     bool head = true;
     size_t next = 0;
     while (mime.bytes > 0) {
-        const char *end = memmem(mime.data, mime.bytes, "\r\n", 2);
+        /* Not over all that is left: the thread sanitizer marks what memmem was given. */
+        const size_t most = (head ? 998 : 78) + 2;
+        const char *end = memmem(mime.data, mime.bytes < most ? mime.bytes : most, "\r\n", 2);
         assert_non_null(end);
         const size_t bytes = (size_t)(end - mime.data);
-        assert_true(bytes <= (head ? 998 : 78));
         for (size_t i = 0; i < bytes; i++)
             assert_true((mime.data[i] >= ' ' && mime.data[i] < 0x7f) ||
                         (!head && mime.data[i] == '\t'));
