@@ -23,8 +23,9 @@ from stage import Stage, USER, until
 OPENS = int(os.environ.get("TIDE_BENCH_OPENS", "100"))
 BACKFILL = int(os.environ.get("TIDE_BENCH_MESSAGES", "12000"))
 UNITS = 60000  # a minute: as in reader_bench.c
+PRESSED_MS = 60  # a button of the mouse is down for at least as long
 STORED = "ben@example.com"
-YEAR_MS = 365 * 86400000
+DAY_MS = 86400000
 LINE = re.compile(r"GET /gmail/v1/users/me/messages/(\w+)\S* 200 \d+ bytes (\d+) ms at (\d+\.\d+)$", re.M)
 
 # Opens one message, by `act`, and waits until its text is painted.  The time of the act is by the wall clock, as in the log of the cloud.
@@ -49,9 +50,13 @@ const look = () => {
 const watch = new MutationObserver(look)
 watch.observe(document.querySelector('.talk'), { subtree: true, childList: true, characterData: true, attributes: true })
 const never = setTimeout(() => end({ error: `not shown after ${subject}: ${location.hash} ${document.querySelector('.talk').textContent.slice(0, 200)} ${document.querySelector('.now').textContent}` }), 50000)
-const began = performance.now()
-if (act === 'click') document.querySelector(`.mrow[aria-rowindex="${row}"]`).click()
-else list.dispatchEvent(new KeyboardEvent('keydown', { key: act, bubbles: true, cancelable: true }))
+const target = document.querySelector(`.mrow[aria-rowindex="${row}"]`)
+let began = 0
+const begin = (run) => { beat = began = performance.now(); late = 0; run() }
+if (act === 'click') {
+  target.dispatchEvent(new PointerEvent('pointerdown', { bubbles: true }))
+  setTimeout(() => begin(() => target.click()), PRESSED_MS)
+} else begin(() => list.dispatchEvent(new KeyboardEvent('keydown', { key: act, bubbles: true, cancelable: true })))
 """
 
 
@@ -67,7 +72,7 @@ def letter(user, name):
 
 
 def begin(stage):
-    """A mailbox whose backfill takes minutes; what will be opened is older than all of it."""
+    """A mailbox whose backfill, oldest first, takes minutes; what will be opened is what it comes to last, and older than the reader's window."""
     process = stage.start([stage.cloud_program, "--listen", "127.0.0.1:0", "--verbose", "--seed", "5", "--mailbox", f"{USER}={BACKFILL},size=2000",
                            "--token", f"tok={USER}", "--mailbox", f"{STORED}=0", "--token", f"tok-ben={STORED}"], "cloud")
     until(lambda: stage.read("cloud.out").startswith("ready ") or process.poll() is not None, "the cloud serves", 120)
@@ -76,9 +81,9 @@ def begin(stage):
     now = int(time.time() * 1000)
     stage.label = label_make(stage, "Quay")  # nothing else has it
     for number in range(2 * OPENS + 10):
-        stage.deliver(letter(USER, f"old {number}"), date_ms=now - 20 * YEAR_MS + number * 60000, labels=(stage.label,))
+        stage.deliver(letter(USER, f"old {number}"), date_ms=now - 40 * DAY_MS + number * 60000, labels=(stage.label,))
     for number in range(OPENS + 10):
-        stage.deliver(letter(STORED, f"new {number}"), STORED, date_ms=now - 86400000 - number * 60000, labels=("INBOX",))
+        stage.deliver(letter(STORED, f"new {number}"), STORED, date_ms=now - DAY_MS - number * 60000, labels=("INBOX",))
     stage.start_serve()
     for user, token in ((USER, "tok"), (STORED, "tok-ben")):
         stage.run("account", "add", "gmail", user, "--endpoint", stage.origin, "--bearer", token)
@@ -106,7 +111,7 @@ def listed(page, route, many):
 
 
 def one(page, act, row=0):
-    told = page.driver.execute_async_script(ONE, act, row)
+    told = page.driver.execute_async_script(ONE.replace("PRESSED_MS", str(PRESSED_MS)), act, row)
     assert "error" not in told, told
     return told
 
@@ -150,16 +155,28 @@ def measure_open(stage, page):
         sync.wait()
 
 
+def paced(page, act, row=0):
+    """Ten a second: Chromium ignores new addresses of a page that sets more than two hundred in ten seconds."""
+    begun = time.monotonic()
+    told = one(page, act, row)
+    time.sleep(max(0, begun + 0.1 - time.monotonic()))  # the pace of the measurement, nothing waits for it
+    return told
+
+
 def measure_stored(stage, page):
     stage.run("mail", "sync", STORED, "--quiet")
     listed(page, f"/reader/{STORED}/INBOX", OPENS + 10)
-    one(page, "Enter")
-    say("stored_next", [one(page, "j")["took_ms"] for _ in range(OPENS)])
+    paced(page, "Enter")
+    say_stored("stored_next", [paced(page, "j") for _ in range(OPENS)])
     page.script("document.querySelector('.vlist').focus()")
     page.keys(Keys.HOME)
     until(lambda: page.count('.mrow[aria-rowindex="2"]:not([hidden])'), "the first rows")
-    clicks = [one(page, "click", 1 + 3 * (number % 5) + number // 5 % 3)["took_ms"] for number in range(OPENS)]
-    say("stored_click", clicks)
+    say_stored("stored_click", [paced(page, "click", 1 + 3 * (number % 5) + number // 5 % 3) for number in range(OPENS)])
+
+
+def say_stored(name, opened):
+    say(name, [one_["took_ms"] for one_ in opened])
+    print(json.dumps({"name": f"reader_page_machine_late_{name}", "value": round(max(one_["late_ms"] for one_ in opened), 3), "unit": "ms"}), flush=True)
 
 
 def main():

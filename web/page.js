@@ -13,10 +13,13 @@ import { SAID } from './words.js'
 
 export const page = {
   redraw: () => {},
-  /** @param {string} route "/jobs?state=failed" */
+  /** Arrives at once: a change of `location.hash` would tell of itself only after a way through the browser.
+   * @param {string} route "/jobs?state=failed" */
   go: (route) => {
     showAddress()
-    location.hash = '#' + route
+    if (location.hash === '#' + route) return
+    history.pushState(null, '', '#' + route)
+    page.arrive(route)
   },
   /** Stays in the same view: no entry of the history.  The address follows what is shown; a key that is held changes it once for several messages.
    * @param {string} route */

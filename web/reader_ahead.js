@@ -1,5 +1,6 @@
-// reader_ahead.js - the message that will be read next, asked for before its key is pressed.  Only what is
-// stored here: looking ahead makes no call of the network, and marks nothing as read.
+// reader_ahead.js - the message that will be read next, asked for before its key is pressed, or while the
+// button of the mouse is down on it.  Only what is stored here: looking ahead makes no call of the network,
+// and marks nothing as read.
 import { get, path } from './api.js'
 import { keyOf } from './reader_rows.js'
 

@@ -8,7 +8,7 @@ import { number, shortTime } from './words.js'
 /** @typedef {import('./reader_data.js').Row} Row */
 /** @typedef {import('./reader_rows.js').Rows} Rows */
 /** What a list is asked and tells; `words`: what is said in a row about its labels.
- * @typedef {{ open: (row: Row) => void, star: (row: Row) => void, changed: () => void, words: (row: Row) => string }} Owner */
+ * @typedef {{ open: (row: Row) => void, ahead: (row: Row) => void, star: (row: Row) => void, changed: () => void, words: (row: Row) => string }} Owner */
 
 const GROUND_PX = 8000000
 const POOL = 40
@@ -37,7 +37,7 @@ class Slot {
     this.labels = h('span', { class: 'label' })
     this.files = h('span', { class: 'm-files', title: 'has attachments' }, '@')
     this.date = h('div', { role: 'gridcell', class: 'm-date' })
-    this.element = h('div', { role: 'row', id: 'mail-' + number, class: 'mrow', on: { click: (event) => this.click(event) } },
+    this.element = h('div', { role: 'row', id: 'mail-' + number, class: 'mrow', on: { click: (event) => this.click(event), pointerdown: () => { if (this.row) list.owner.ahead(this.row) } } },
       h('div', { role: 'gridcell', class: 'm-pick' }, this.check), h('div', { role: 'gridcell', class: 'm-star' }, this.star), this.from,
       h('div', { role: 'gridcell', class: 'm-subject' }, this.labels, this.subject, ' ', this.snippet), h('div', { role: 'gridcell', class: 'm-clip' }, this.files), this.date)
   }

@@ -34,6 +34,8 @@ export class Talk {
     this.id = id
     this.thread = row?.thread ?? ''
     this.subject = row?.subject
+    /** Whether its body is here, as far as the list knows. */
+    this.body = row?.body
     this.owner = owner
     /** Messages of the conversation, oldest first.
      * @type {any[]} */
@@ -68,6 +70,7 @@ export class Talk {
   async load() {
     setTimeout(() => { if (!this.full.has(this.id)) this.changed() }, 160)
     const known = this.thread !== ''
+    if (this.body === 'none') this.fetchBody({ id: this.id, body: 'none' }) // who waits for it does not wait for the headers first
     await Promise.all([this.loadOne(this.id), known ? this.loadThread() : null])
     if (!known && this.thread) await this.loadThread()
   }
@@ -135,7 +138,7 @@ export class Talk {
     const end_ms = Date.now() + AWAITED_MS
     for (let wait_ms = AGAIN_MS; Date.now() < end_ms; wait_ms = Math.min(AGAIN_MS_MAX, wait_ms * 1.25)) {
       await new Promise((go) => setTimeout(go, wait_ms))
-      if (!this.owner.shown() || this.owner.offline() || !this.awaits(id)) return
+      if (!this.owner.shown() || this.owner.offline() || (this.full.has(id) && !this.awaits(id))) return
       await this.lookAgain(id)
     }
   }

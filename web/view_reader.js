@@ -48,7 +48,7 @@ const note = h('div', { class: 'reader-note' })
 const side = h('section', { class: 'talk', 'aria-label': 'Conversation', tabindex: -1 })
 const now = h('p', { class: 'now' })
 const list = new List({
-  open: (row) => go({ m: keyOf(row), d: '' }), star: (row) => void doIt(row.starred ? 'unstar' : 'star', [row]), changed: () => redraw(),
+  open: (row) => go({ m: keyOf(row), d: '' }), ahead: lookAhead, star: (row) => void doIt(row.starred ? 'unstar' : 'star', [row]), changed: () => redraw(),
   words: (row) => [where.who === 'all' && accounts().length > 1 ? row.account.split('@')[0] : '', ...row.labels.filter((id) => id !== where.folder && !NAMES[id] && id !== 'UNREAD' && !id.startsWith('CATEGORY_')).map((id) => labelName(row.account, id)), row.pinned ? 'kept offline' : ''].filter(Boolean).join(' · '),
 })
 const root = h('div', { key: 'reader', class: 'reader' }, folders, h('section', { class: 'box', 'aria-label': 'List of messages' }, tools, note, list.element), side, now)

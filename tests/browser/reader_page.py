@@ -1,6 +1,8 @@
 """The reader as a test sees it: rows of the list, the marked one, counts of folders."""
 import os
 
+from selenium.webdriver.common.keys import Keys
+
 from stage import Page, until
 from walls import Between
 
@@ -42,6 +44,11 @@ class Reading(Page):
 
     def focus_list(self):
         self.script("document.querySelector('.vlist').focus()")
+
+    def top(self):
+        """The first row is marked, and it is there: a key for a row that has not come does nothing."""
+        self.keys(Keys.HOME)
+        until(lambda: self.count('.mrow.marked[aria-rowindex="1"]:not([hidden]):not(.ghost)'), "the first row is marked")
 
     def focused(self):
         """The class or id of what has the focus."""

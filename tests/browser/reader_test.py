@@ -78,11 +78,13 @@ def a_day_is_read_by_keyboard(stage, page):
     until(lambda: page.focused() == "vlist", "back at the list")
     assert "Photos of the quay 16" in page.marked(), page.marked()
     assert page.script("return document.getElementById(document.activeElement.getAttribute('aria-activedescendant')).classList.contains('marked')")
-    page.keys(Keys.HOME, Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ARROW_UP)
+    page.top()
+    page.keys(Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ARROW_UP)
     until(lambda: "Re: harbour plan 0" in page.marked(), "arrows move the mark")
     assert page.count(".talk-subject") == 0
     # A long message: the space bar reads on, and at its end goes to the next.
-    page.keys(Keys.HOME, *([Keys.ARROW_DOWN] * 8), Keys.ENTER)
+    page.top()
+    page.keys(*([Keys.ARROW_DOWN] * 8), Keys.ENTER)
     until(lambda: page.script("return (document.querySelector('iframe.mail')?.getBoundingClientRect().height ?? 0) > 1500"), "a tall frame")
     until(lambda: page.focused() == "talk-subject", "the focus")
     page.keys(Keys.SPACE)
@@ -218,12 +220,12 @@ def actions_and_undo(stage, page):
     page.go(INBOX, "Inbox")
     page.loaded()
     page.focus_list()
-    page.keys(Keys.HOME)
+    page.top()
     first = page.marked()
     page.keys("e", "z")  # before there was an answer: it is this one that is taken back
     page.sees("Undone: Archived 1.", "#told")
     until(lambda: stage.box.actions[-1]["state"] == "undone" and "INBOX" in stage.box.labels(0) and page.total() == 2800 and page.row("harbour plan 0,"), "as if nothing had been done")
-    page.keys(Keys.HOME)
+    page.top()
     until(lambda: page.marked() == first, "the first one")
     page.keys("e")
     page.sees("Archived 1.", "#told")
@@ -232,7 +234,8 @@ def actions_and_undo(stage, page):
     page.keys("z")
     page.sees("Undone: Archived 1.", "#told")
     until(lambda: page.row(first.split(", ")[-2]) and page.total() == 2800 and "INBOX" in stage.box.labels(0), "it is back")
-    page.keys(Keys.HOME, "s")
+    page.top()
+    page.keys("s")
     until(lambda: "STARRED" in stage.box.labels(0) and "starred" in page.marked(), "a star")
     page.keys("x", "j", "x", "j", "x")
     page.sees("3 selected of 2,800", ".count")
@@ -243,7 +246,7 @@ def actions_and_undo(stage, page):
     page.keys("z")
     until(lambda: not any("TRASH" in stage.box.labels(index) for index in range(3)), "and out of it")
     until(lambda: page.total() == 2800 and page.row("harbour plan 0,"), "all are back")
-    page.keys(Keys.HOME)
+    page.top()
     until(lambda: "harbour plan 0," in page.marked(), "the first one is marked")
     page.keys("l")
     page.sees("Family", "dialog")
@@ -258,7 +261,7 @@ def actions_and_undo(stage, page):
     page.keys("z")
     until(lambda: "INBOX" in stage.box.labels(0) and page.row("harbour plan 0,"), "and back")
     until(lambda: page.total() == 2800, "all are back")
-    page.keys(Keys.HOME)
+    page.top()
     until(lambda: "harbour plan 0," in page.marked(), "the first one is marked")
     page.keys("U")
     until(lambda: "UNREAD" in stage.box.labels(0), "unread")
@@ -285,7 +288,7 @@ def actions_and_undo(stage, page):
 
 def an_action_is_refused(stage, page):
     page.focus_list()
-    page.keys(Keys.HOME)
+    page.top()
     stage.box.refuse = "the label is not allowed"
     total = page.total()
     page.keys("e")
@@ -309,7 +312,8 @@ def a_refusal_is_told_whenever_it_comes(stage, page):
     box.offline_since = int(time.time() * 1000)
     page.focus_list()
     made = len(box.actions)
-    page.keys(Keys.HOME, "e")
+    page.top()
+    page.keys("e")
     until(lambda: len(box.actions) == made + 1, "an action without a network")
     box.actions[-1]["made_unix_ms"] -= 3600000  # an hour passes
     reopened()
@@ -329,7 +333,7 @@ def a_refusal_is_told_whenever_it_comes(stage, page):
     paired(page)
     page.sees("Gmail refused 2 actions: the second reason; the first reason. Put back as it was.", "#told")
     reopened()
-    page.keys(Keys.HOME)
+    page.top()
     words = "Without a star: 1." if "starred" in page.marked() else "Starred 1."
     page.keys("s")
     page.sees(words, "#told")  # and not what was told before
@@ -374,7 +378,8 @@ def a_conversation_is_done_to_where_it_is_read(stage, page):
     page.go(f"/reader/{USER}/TRASH?q=invoice", "Search")
     until(lambda: page.rows() and all("Invoice" in row for row in page.rows()), "what was found")
     page.focus_list()
-    page.keys(Keys.HOME, "#")
+    page.top()
+    page.keys("#")
     page.sees("In the trash: 1.", "#told")
     assert page.count("dialog") == 0 and box.actions[-1]["do"] != "delete"
     page.keys("z")
@@ -411,7 +416,8 @@ def messages_are_kept_offline(stage, page):
     page.lacks("kept offline", ".turn.open")
     page.keys("u")
     page.focus_list()
-    page.keys(Keys.HOME, "o")
+    page.top()
+    page.keys("o")
     until(lambda: box.pinned == {0} and "kept offline" in page.text(".mrow.marked"), "the marked one, and its row says so")
     page.keys("z")
     page.sees("Undone: Kept offline: 1.", "#told")
@@ -635,7 +641,8 @@ def offline_it_reads_and_acts(stage, page):
     stage.box.changed()
     page.sees("Offline since", "#banner")
     page.focus_list()
-    page.keys(Keys.HOME, "e", "e", "e")
+    page.top()
+    page.keys("e", "e", "e")
     page.sees("What is stored here works; 3 actions wait.", "#banner")
     clock = time.strftime("%H:%M", time.gmtime(stage.box.offline_since / 1000))
     assert f"Offline since {clock}. What is stored here works; 3 actions wait." in page.text("#banner"), page.text("#banner")
@@ -677,7 +684,8 @@ def an_hour_without_a_network(stage, page):
     page.loaded()
     page.focus_list()
     began = len(stage.box.actions)
-    page.keys(Keys.HOME, Keys.ENTER)
+    page.top()
+    page.keys(Keys.ENTER)
     shown = 0
     for turn in range(40):
         key = page.driver.current_url.rpartition("%2F")[2].rpartition("/")[2]
@@ -690,7 +698,8 @@ def an_hour_without_a_network(stage, page):
     page.keys("u")
     until(lambda: page.focused() == "vlist", "back at the list")
     total = page.total()
-    page.keys(Keys.HOME, *([Keys.ARROW_DOWN] * 3), *(["s", "j"] * 20), *(["e"] * 15), *(["#"] * 15))
+    page.top()
+    page.keys(*([Keys.ARROW_DOWN] * 3), *(["s", "j"] * 20), *(["e"] * 15), *(["#"] * 15))
     until(lambda: page.total() == total - 30, "shown at once")
     until(lambda: len([one for one in stage.box.actions[began:] if one["do"] != "read"]) == 50, "all are kept")
     made = [one for one in stage.box.actions[began:] if one["do"] != "read"]
@@ -708,7 +717,7 @@ def an_hour_without_a_network(stage, page):
 def serve_stops_and_returns(stage, page):
     page.script("window.same = true")
     until(lambda: page.row("harbour plan 0,"), "the first one")
-    page.keys(Keys.HOME)
+    page.top()
     until(lambda: "harbour plan 0," in page.marked(), "it is marked")
     if "STARRED" in stage.box.labels(0):  # of an earlier story
         page.keys("s")
@@ -744,7 +753,8 @@ def two_windows_tell_the_same(stage, page):
     paired(page)
     page.loaded()
     page.focus_list()
-    page.keys(Keys.HOME, "e")
+    page.top()
+    page.keys("e")
     until(lambda: page.total() == 2800, "one less")  # what is told goes away by itself, while a busy driver still types
     page.driver.switch_to.window(first)
     until(lambda: page.total() == 2800, "the other one knows")
@@ -788,7 +798,8 @@ def one_inbox_of_all_accounts(stage, page):
     page.sees("ada: Active.", ".now")
     judge(page, "all accounts")
     page.focus_list()
-    page.keys(Keys.HOME, *(["x", "j"] * 12), "e")
+    page.top()
+    page.keys(*(["x", "j"] * 12), "e")
     page.sees("Archived 12.", "#told")
     until(lambda: stage.ben.actions and stage.ben.actions[-1]["do"] == "archive", "each account gets its part")
     page.keys("z")
@@ -966,7 +977,7 @@ def a_first_sync_is_told(stage, page):
     page.loaded()
     seen = set()
     page.focus_list()
-    page.keys(Keys.HOME)
+    page.top()
     for _ in range(500):
         if len(seen) >= 720:
             break
@@ -988,7 +999,7 @@ def a_screen_reader_is_told(stage, page):
     page.go(INBOX, "Inbox")
     page.loaded()
     page.focus_list()
-    page.keys(Keys.HOME)
+    page.top()
     page.driver.execute_cdp_cmd("Accessibility.enable", {})
     assert page.names("grid") == ["Messages"] and "Folders" in page.names("navigation") and "List of messages" in page.names("region")
     rows = page.names("row")
