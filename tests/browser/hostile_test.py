@@ -3,8 +3,10 @@
 Hostile mails are read on the page, as it is and with the HTML unwashed; pages of another port and another host attack the
 API.  The browser's proxy is a sink that counts every connection, and Chromium's own log every request and navigation."""
 import collections
+import contextlib
 import http.server
 import json
+import sqlite3
 import sys
 import threading
 
@@ -309,8 +311,11 @@ SEEN = {"refused", "opaque", "sent"}
 
 
 def facts(stage):
+    """What a person can change: not what the reader does by itself, as looking for new mail."""
     status = stage.json("status")
-    return [(one["account"], one["now"]) for one in status["accounts"]], stage.json("jobs", "list")["total"]
+    with contextlib.closing(sqlite3.connect(f"file:{stage.home}/state.db?mode=ro", uri=True)) as ledger:
+        made = ledger.execute("SELECT (SELECT count(*) FROM job WHERE kind NOT IN (SELECT rowid FROM kind WHERE name LIKE 'reader.%')), (SELECT count(*) FROM reader_action)").fetchone()
+    return [(one["account"], one["now"]) for one in status["accounts"]], made
 
 
 def pages_of_others_read_and_change_nothing(stage, reading):

@@ -459,8 +459,8 @@ def recipients_are_completed(stage, page):
         page.find("#write-to").send_keys("harb")
         return page.script("return [...document.querySelectorAll('#people-to option')].some((one) => one.value.includes('@harbour.example'))")
     until(typed, "somebody of the harbour")
-    asked = page.script("return performance.getEntriesByType('resource').filter((one) => one.name.includes('/people?')).map((one) => one.responseStatus)")
-    assert asked and all(status == 200 for status in asked), asked
+    asked = until(lambda: page.script("return performance.getEntriesByType('resource').filter((one) => one.name.includes('/people?')).map((one) => one.responseStatus)"), "its requests")
+    assert all(status == 200 for status in asked), asked
     until(lambda: [one["address"] for one in stage.json("reader", "people", USER, "harb")["items"]] == ["ben@harbour.example"], "as the command says")
     page.find("#write-to").clear()
     page.keys(Keys.ESCAPE)

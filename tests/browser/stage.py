@@ -136,6 +136,13 @@ class Stage:
         shutil.rmtree(self.dir, ignore_errors=True)
 
 
+# Keeps what the page tells from now on: its lines go away by themselves, while a busy machine still looks for them.
+LISTEN = """if (!window.testTold)
+  for (const place of ['told', 'say'].map((id) => document.getElementById(id)).filter(Boolean))
+    new MutationObserver(() => { window.testTold.push([place.id, place.innerText]) }).observe(place, { childList: true, subtree: true, characterData: true })
+window.testTold = []"""
+
+
 class Page:
     """One browser with one window."""
 
@@ -183,9 +190,13 @@ class Page:
     def text(self, selector="body"):
         return self.script("return document.querySelector(arguments[0])?.innerText ?? ''", selector)
 
+    def told(self, selector):
+        """What was told at this place since the last key or click, if that is kept of it."""
+        return self.script("return (window.testTold ?? []).filter(([id]) => '#' + id === arguments[0]).map(([, words]) => words).join('\\n')", selector)
+
     def sees(self, words, selector="body", seconds=PATIENCE_S):
         try:
-            until(lambda: words in self.text(selector), f'"{words}" in {selector}', seconds)
+            until(lambda: words in self.text(selector) or words in self.told(selector), f'"{words}" in {selector}', seconds)
         except Failed as failed:
             raise Failed(f"{failed}; it shows: {self.text(selector)[:1500]}") from None
 
@@ -194,6 +205,8 @@ class Page:
 
     def click(self, words, selector="button"):
         """The control that begins with these words."""
+        self.script(LISTEN)
+
         def press():
             for element in self.driver.find_elements(By.CSS_SELECTOR, selector):
                 if (element.text.startswith(words) or (element.get_attribute("aria-label") or "").startswith(words)) and element.is_enabled():
@@ -204,9 +217,11 @@ class Page:
 
     def keys(self, *keys):
         """As typed: to whatever has the focus."""
+        self.script(LISTEN)
         ActionChains(self.driver).send_keys(*keys).perform()
 
     def chord(self, held, key):
+        self.script(LISTEN)
         ActionChains(self.driver).key_down(held).send_keys(key).key_up(held).perform()
 
     def complaints(self):

@@ -140,6 +140,7 @@ struct tide_label_change {
     tide_text gmail_id;
     tide_text label;
     bool added;
+    bool unlisted; /* taken because a listing did not name it: no sign that the server has it */
     int64_t at_ms;
     tide_text history_id;
 };
@@ -151,7 +152,8 @@ bool tide_history_earlier(tide_text a, tide_text b);
 /* Marks the bytes of a message as damaged (ARC6); ignores messages that are not stored. */
 tide_status tide_archive_doubt(tide_archive *archive, tide_text gmail_id, uint64_t *ticket_out,
                                tide_error *err);
-/* The server no longer has it (M5).  A later label change, or its bytes, undo that (M21). */
+/* The server no longer has it (M5).  A label change that the server reports later, or its bytes,
+ * undo that (M21). */
 tide_status tide_archive_gone(tide_archive *archive, tide_text gmail_id, int64_t at_ms,
                               uint64_t *ticket_out, tide_error *err);
 /* The server has it, according to an answer without bytes: it is not gone, and gets this thread and

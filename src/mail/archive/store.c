@@ -600,6 +600,8 @@ static tide_status apply_change(tide_archive *archive, const struct tide_label_c
     TIDE_TRY(find_stored(archive, told->gmail_id, &shard, &stored, err));
     if (shard == NULL)
         return TIDE_OK;
+    if (told->unlisted && stored.gone)
+        return TIDE_OK; /* it was found to be gone meanwhile, and keeps the labels it had */
     struct change change = {.message = stored.rowid,
                             .added = told->added,
                             .at_ms = told->at_ms,
@@ -617,7 +619,7 @@ static tide_status apply_change(tide_archive *archive, const struct tide_label_c
     TIDE_TRY(label_set(shard, stored.rowid, change.label, told->added, NULL, err));
     if (told->history_id.bytes == 0)
         return TIDE_OK;
-    /* A message whose labels change exists (M21); a later deletion is applied later. */
+    /* A message whose labels the server changes exists (M21); a later deletion is applied later. */
     TIDE_TRY(tide_db_do(&shard->db, err, TIDE_SHARD_BACK, stored.rowid));
     return tide_db_do(&shard->db, err, TIDE_SHARD_HISTORY, stored.rowid, told->history_id);
 }

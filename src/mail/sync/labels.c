@@ -341,7 +341,7 @@ static tide_status page_judge(struct labels *labels, tide_error *err)
             changes[count++] =
                 (struct tide_label_change){.gmail_id = labels->texts[i],
                                            .label = tide_text_of(labels->pass.label),
-                                           .added = false,
+                                           .unlisted = true,
                                            .at_ms = now_ms,
                                            .history_id = tide_text_of(labels->pass.history_id)};
     if (count == 0)

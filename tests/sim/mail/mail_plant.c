@@ -52,15 +52,30 @@ WRAP(tide_status, tide_archive_put, tide_archive *archive, const struct tide_inc
     return __real_tide_archive_put(archive, message, cancel, ticket_out, err);
 }
 
+/* Slices of a small mailbox fit into one page: it is that page which is lost. */
+static void lose_page(tide_status rc, struct tide_gmail_page *page)
+{
+    if (rc != TIDE_OK || planted != MAIL_PLANT_PAGE_LOST || !one_in(9))
+        return;
+    page->next = TIDE_TEXT_NONE;
+    page->ids = NULL;
+}
+
 WRAP(tide_status, tide_gmail_list, tide_gmail *gmail, tide_job *job, const char *query,
      tide_text token, struct tide_gmail_page *page_out, tide_error *err)
 {
     const tide_status rc = __real_tide_gmail_list(gmail, job, query, token, page_out, err);
-    /* Slices of a small mailbox fit into one page: it is that page which is lost. */
-    if (rc == TIDE_OK && planted == MAIL_PLANT_PAGE_LOST && one_in(9)) {
-        page_out->next = TIDE_TEXT_NONE;
-        page_out->ids = NULL;
-    }
+    lose_page(rc, page_out);
+    return rc;
+}
+
+WRAP(tide_status, tide_gmail_list_some, tide_gmail *gmail, tide_job *job,
+     const struct tide_gmail_listing *listing, tide_text token, struct tide_gmail_page *page_out,
+     tide_error *err)
+{
+    const tide_status rc =
+        __real_tide_gmail_list_some(gmail, job, listing, token, page_out, err);
+    lose_page(rc, page_out);
     return rc;
 }
 

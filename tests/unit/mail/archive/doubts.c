@@ -292,6 +292,16 @@ OPENED(what_returns_is_no_longer_gone)
     OK(tide_archive_labels(f->archive, &change, 1, NULL, &f->err));
     sync_all(f);
     assert_true(is_gone(f, "a"));
+    /* A listing of a label that was made before it was found to be gone. */
+    change = (struct tide_label_change){.gmail_id = TIDE_TEXT("a"),
+                                        .label = TIDE_TEXT("STARRED"),
+                                        .unlisted = true,
+                                        .at_ms = 7,
+                                        .history_id = TIDE_TEXT("250")};
+    OK(tide_archive_labels(f->archive, &change, 1, NULL, &f->err));
+    sync_all(f);
+    assert_true(is_gone(f, "a"));
+    assert_labels(f, "a", "STARRED\n");
     again.history_id = TIDE_TEXT("300");
     again.labels = &inbox;
     again.labels_count = 1;
