@@ -73,8 +73,7 @@ WRAP(tide_status, tide_gmail_list_some, tide_gmail *gmail, tide_job *job,
      const struct tide_gmail_listing *listing, tide_text token, struct tide_gmail_page *page_out,
      tide_error *err)
 {
-    const tide_status rc =
-        __real_tide_gmail_list_some(gmail, job, listing, token, page_out, err);
+    const tide_status rc = __real_tide_gmail_list_some(gmail, job, listing, token, page_out, err);
     lose_page(rc, page_out);
     return rc;
 }
