@@ -165,6 +165,8 @@ tide_status tide_cache_bodyless(tide_cache *cache, int64_t since_ms, uint32_t li
 /* Stale ones that arrived since then and were not refused, newest first. */
 tide_status tide_cache_stale(tide_cache *cache, int64_t since_ms, uint32_t limit,
                              tide_cached_visit *visit, void *arg, tide_error *err);
+/* The server was asked for it, or the archive answers for it: it is not stale.  In a transaction. */
+tide_status tide_cache_current(tide_cache *cache, tide_text id, tide_error *err);
 /* Rows that may be deleted because the archive has all that they say; deletes one. */
 tide_status tide_cache_rows(tide_cache *cache, int64_t after_row, uint32_t limit,
                             tide_cached_visit *visit, void *arg, tide_error *err);

@@ -381,6 +381,14 @@ tide_status tide_cache_stale(tide_cache *cache, int64_t since_ms, uint32_t limit
     return visit_all(&stmt, rc, visit, arg, err);
 }
 
+tide_status tide_cache_current(tide_cache *cache, tide_text id, tide_error *err)
+{
+    return tide_rows_do(cache->rows, TIDE_CACHE_WHAT, err,
+                        "UPDATE message SET epoch = coalesce((SELECT CAST(value AS INTEGER)"
+                        " FROM value WHERE name = 'epoch'), 0) WHERE gmail_id = ?1",
+                        id);
+}
+
 tide_status tide_cache_rows(tide_cache *cache, int64_t after_row, uint32_t limit,
                             tide_cached_visit *visit, void *arg, tide_error *err)
 {

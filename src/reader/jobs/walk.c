@@ -269,6 +269,23 @@ static bool see_stale(const struct tide_cached *cached, void *arg)
     return true;
 }
 
+/* What was asked for is stale no longer, nor is what the archive answers for: who asks until nothing is
+ * stale comes to an end. */
+static tide_status asked_keep(struct tide_reader_task *task, tide_error *err)
+{
+    size_t at = 0;
+    const json_t *one = NULL;
+    TIDE_TRY(tide_cache_begin(task->cache, err));
+    tide_status rc = TIDE_OK;
+    json_array_foreach(json_object_get(task->batch, "ids"), at, one)
+    {
+        const tide_text id = {json_string_value(one), json_string_length(one)};
+        if (rc == TIDE_OK)
+            rc = tide_cache_current(task->cache, id, err);
+    }
+    return tide_cache_end(task->cache, rc, err);
+}
+
 /* After the history was lost: rows that no list named are asked for one by one.  They are gone, or in
  * the trash. */
 static tide_status stale_ask(struct tide_reader_task *task, bool *more_out, tide_error *err)
@@ -283,7 +300,8 @@ static tide_status stale_ask(struct tide_reader_task *task, bool *more_out, tide
         return rc;
     }
     TIDE_TRY(tide_reader_batch_set(task, json_pack("{s:o}", "ids", ids), err));
-    return tide_reader_batch_fetch(task, err);
+    TIDE_TRY(tide_reader_batch_fetch(task, err));
+    return asked_keep(task, err);
 }
 
 static bool is_listed(const struct tide_reader_task *task, const struct tide_cache_folder *folder)

@@ -334,6 +334,21 @@ CASE(labels_of_archived_messages_are_asked_for_after_a_lost_history)
     assert_int_equal(calls_with(f, "format=raw"), 0); /* KR5 */
 }
 
+/* More of them than a page: who asks for what is stale until nothing is would never end. */
+CASE(rows_that_the_archive_answers_for_are_not_looked_at_for_ever)
+{
+    for (uint64_t i = 0; i < 25; i++) {
+        const char *id = deliver(f, 0, (i + 1) * 1000);
+        archive(f, 0, id);
+        (void)act(f, 0, "archive", id); /* it has a row before the first look at the history */
+    }
+    poll_now(f, 0);
+    (void)settle(f);
+    assert_int_equal(count_shown(f, 0, "ALL"), 25);
+    assert_string_equal(shown(f, 0, "INBOX"), "");
+    assert_int_equal(failed_jobs(f), 0);
+}
+
 /* The server has the action, the archive does not know it yet: making room must not show it undone. */
 CASE(a_row_stays_until_the_archive_says_the_same)
 {
