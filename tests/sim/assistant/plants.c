@@ -138,9 +138,9 @@ WRAP(tide_status, tide_assistant_draft_gone, tide_rows db, const char *token, ti
 }
 
 WRAP(tide_status, tide_task_ask, struct tide_carry *carry, const char *key,
-     const struct tide_assistant_question *question, tide_error *err)
+     const struct tide_assistant_question *question, bool *answered_out, tide_error *err)
 {
-    const tide_status rc = __real_tide_task_ask(carry, key, question, err);
+    const tide_status rc = __real_tide_task_ask(carry, key, question, answered_out, err);
     asim_opens(rc, AOPEN_QUESTION);
     return rc;
 }

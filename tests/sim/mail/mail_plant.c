@@ -123,8 +123,8 @@ WRAP(tide_status, tide_transaction_cycle, tide_transaction *transaction, uint64_
 }
 
 typedef void shard_visit(const struct tide_shard_state *shard, void *arg);
-WRAP(tide_status, tide_mail_shards, struct sqlite3 *db, uint32_t account, shard_visit *visit,
-     void *arg, tide_error *err)
+WRAP(tide_status, tide_mail_shards, tide_rows db, uint32_t account, shard_visit *visit, void *arg,
+     tide_error *err)
 {
     if (planted == MAIL_PLANT_PROOF_LOST)
         return TIDE_OK;

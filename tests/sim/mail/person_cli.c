@@ -118,11 +118,11 @@ static mode_t mode_of(const char *path)
 }
 
 /* The same function by both of its names: which one is called depends on the C library. */
-WRAP(int, stat64, const char *path, struct stat *out)
+WRAP(int, stat64, const char *path, struct stat64 *out)
 {
     if (!is_ours(path))
         return __real_stat64(path, out);
-    *out = (struct stat){.st_mode = mode_of(path)};
+    *out = (struct stat64){.st_mode = mode_of(path)};
     errno = ENOENT;
     return out->st_mode == 0 ? -1 : 0;
 }
@@ -130,7 +130,7 @@ WRAP(int, stat64, const char *path, struct stat *out)
 int __wrap_stat(const char *path, struct stat *out);
 int __wrap_stat(const char *path, struct stat *out)
 {
-    return __wrap_stat64(path, out);
+    return __wrap_stat64(path, (struct stat64 *)(void *)out); /* the same: offsets have 64 bits */
 }
 
 WRAP(int, access, const char *path, int mode)
