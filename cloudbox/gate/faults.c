@@ -290,6 +290,14 @@ bool box_faults_remove(struct box_faults *faults, uint32_t id)
     return found;
 }
 
+bool box_faults_has(const struct box_faults *faults, uint32_t id)
+{
+    for (size_t i = 0; i < faults->rules_count; i++)
+        if (faults->rules[i].number == id)
+            return true;
+    return false;
+}
+
 static json_t *rule_json(const struct rule *rule)
 {
     char method[NAME_BYTES_MAX + 2];
@@ -412,6 +420,10 @@ static bool rule_strikes(struct rule *rule, const struct box_call *call)
 
 static void add(struct rule *rule, struct box_plan *plan)
 {
+    if ((rule->fault->means & BOX_HOLDS) != 0) {
+        plan->held_by = rule->number;
+        return;
+    }
     if (rule->bytes_per_s == 0) {
         plan->delay_ms += rule->ms + (uint32_t)tide_rng_below(&rule->rng, rule->jitter_ms);
         return;

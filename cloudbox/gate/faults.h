@@ -3,7 +3,7 @@
  * A rule names methods (a name or a prefix ending in '*'), optionally a user
  * and a message id, how often it strikes (rate 0..1, or the next `count`
  * calls, after skipping `after`), and what happens.  Rules are drawn in
- * order; the first that strikes wins; latency and trickle add up with it.
+ * order; the first that strikes wins; latency, trickle and held add up with it.
  * Each rule has its own chance, so that one more rule moves no other.
  *
  *   {"method":"gmail.users.messages.get","rate":0.01,"fault":"503"}
@@ -31,7 +31,7 @@
 typedef enum box_fault_when {
     BOX_ANSWERS, /* instead of the handler (BFLT2): `act`, or `problem` */
     BOX_SPOILS,  /* after the handler: `act` changes the answer or its plan */
-    BOX_ADDS,    /* latency and trickle: in addition to any other */
+    BOX_ADDS,    /* latency, trickle, held: in addition to any other */
     BOX_ASKED,   /* a handler asks with box_faults_strikes() */
 } box_fault_when;
 
@@ -49,6 +49,7 @@ enum {
     BOX_BY_ITEM = 1,    /* drawn by the id in the path, not by call */
     BOX_HIDES_ITEM = 2, /* an item is answered with 404, listings are spoiled */
     BOX_OF_BATCH = 4,   /* concerns batches as a whole */
+    BOX_HOLDS = 8,      /* the answer is ready, and is sent when the rule is removed */
 };
 
 /* A rule that applies to a call, for `act`. */
@@ -85,6 +86,8 @@ tide_status box_faults_add(struct box_faults *faults, const json_t *rule, uint32
                            tide_error *err);
 /* 0: all.  false: there is no such rule. */
 bool box_faults_remove(struct box_faults *faults, uint32_t id);
+/* Whether that rule still stands. */
+bool box_faults_has(const struct box_faults *faults, uint32_t id);
 /* [{"rule":1,"fault":"503","method":"*",...,"seen":n,"struck":n}] */
 json_t *box_faults_list(const struct box_faults *faults);
 

@@ -156,6 +156,7 @@ const struct box_fault box_faults_known[] = {
     {"truncate", BOX_SPOILS, .act = truncate_body},
     {"garbage", BOX_SPOILS, .act = garble},
     {"latency", BOX_ADDS, .takes = BOX_TAKES_MS | BOX_NEEDS_MS | BOX_TAKES_JITTER},
+    {"held", BOX_ADDS, .means = BOX_HOLDS},
     {"slow", BOX_ADDS, .takes = BOX_NEEDS_SPEED},
     {"batch-missing", BOX_ASKED, .means = BOX_OF_BATCH},
     {"batch-extra", BOX_ASKED, .means = BOX_OF_BATCH},

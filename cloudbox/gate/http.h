@@ -91,6 +91,7 @@ struct box_plan {
     box_place fate_at;
     uint32_t stall_ms;
     uint32_t bytes_per_s; /* a trickle; 0: as fast as it goes */
+    uint32_t held_by;     /* a rule of faults: nothing is sent while it stands; 0: none */
 };
 
 /* What a call in flight holds until box_cloud_finished(). */

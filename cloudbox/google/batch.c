@@ -187,6 +187,8 @@ static void join_plans(struct batch *batch)
         if (part->bytes_per_s != 0 &&
             (whole->bytes_per_s == 0 || part->bytes_per_s < whole->bytes_per_s))
             whole->bytes_per_s = part->bytes_per_s;
+        if (part->held_by != 0)
+            whole->held_by = part->held_by;
     }
     delay_ms += whole->delay_ms; /* of faults on the whole */
     whole->delay_ms = delay_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)delay_ms;

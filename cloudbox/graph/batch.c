@@ -248,6 +248,8 @@ static void join_plans(const struct batch *batch, struct box_plan *whole)
         const struct box_plan *part = &batch->parts[i].answer.plan;
         if (part->delay_ms > whole->delay_ms)
             whole->delay_ms = part->delay_ms;
+        if (part->held_by != 0)
+            whole->held_by = part->held_by;
         if (whole->fate != BOX_FATE_WHOLE || part->fate == BOX_FATE_WHOLE)
             continue;
         whole->fate = part->fate;

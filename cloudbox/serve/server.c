@@ -1,6 +1,7 @@
 #include "cloudbox/serve/server.h"
 
 #include "base/check.h"
+#include "cloudbox/gate/faults.h"
 #include "cloudbox/serve/gzip.h"
 #include "cloudbox/serve/listen.h"
 #include "cloudbox/serve/state.h"
@@ -360,15 +361,18 @@ bool box_server_settled(struct box_exchange *exchange)
 {
     struct box_shared *shared = exchange->server->shared;
     struct box_answer *answer = &exchange->answer;
-    if (answer->settle == NULL)
+    const uint32_t held_by = answer->plan.held_by;
+    if (answer->settle == NULL && held_by == 0)
         return true;
     (void)pthread_mutex_lock(&shared->lock);
     box_cloud_tell_time(shared->cloud, box_shared_now(shared));
-    const bool settled = answer->settle(answer->settle_arg, answer->settle_id, answer);
+    const bool held = held_by != 0 && box_faults_has(box_cloud_faults(shared->cloud), held_by);
+    const bool settled =
+        answer->settle == NULL || answer->settle(answer->settle_arg, answer->settle_id, answer);
     (void)pthread_mutex_unlock(&shared->lock);
     if (settled)
         answer->settle = NULL;
-    return settled;
+    return settled && !held;
 }
 
 void box_server_read(struct box_exchange *exchange, uint64_t at, char *bytes, size_t count)

@@ -37,9 +37,9 @@ box_timers *box_server_timers(box_server *server);
 void box_server_wake(box_server *server);
 bool box_server_is_tls(const box_server *server);
 bool box_server_is_stopping(const box_server *server);
-/* Reads a piece of the answer's source, under the cloud's lock. */
-/* Whether the answer is final (gate/http.h: settle). */
+/* Whether the answer is final (gate/http.h: settle), and no rule of faults holds it. */
 bool box_server_settled(struct box_exchange *exchange);
+/* Reads a piece of the answer's source, under the cloud's lock. */
 void box_server_read(struct box_exchange *exchange, uint64_t at, char *bytes, size_t count);
 /* Packs the answer if its client asked for it. */
 void box_server_pack(struct box_exchange *exchange);

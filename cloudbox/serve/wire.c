@@ -10,6 +10,7 @@
 
 enum {
     SETTLE_MS = 10, /* between two looks at an answer that is not final */
+    HELD_MS = 250,  /* at one that a rule holds: long enough that the timers watch the client */
     READER_BLOCK_BYTES = 64 << 10,
     TRICKLE_STEP_MS = 50, /* between two portions of a trickle, unless it is slower */
     HEAD_BYTES_MAX = 16 << 10,
@@ -244,7 +245,7 @@ enum MHD_Result box_wire_answer(struct box_exchange *exchange)
         exchange->stage == BOX_STAGE_ENDING)
         return MHD_NO; /* closes */
     if (!box_server_settled(exchange)) {
-        wait_for(exchange, SETTLE_MS);
+        wait_for(exchange, plan->held_by != 0 ? HELD_MS : SETTLE_MS);
         return MHD_YES;
     }
     if (exchange->stage == BOX_STAGE_BODY && plan->delay_ms > 0) {

@@ -70,6 +70,7 @@ TEST(faults_of_the_wire_leave_their_plan)
         {"{\"fault\":\"truncate\"}", 1, {.fate = BOX_FATE_TRUNCATE, .fate_at = BOX_IN_BODY}, 0},
         {"{\"fault\":\"slow\",\"bytes_per_s\":100}", 1, {.bytes_per_s = 100}, 0},
         {"{\"fault\":\"latency\",\"ms\":250}", 1, {.delay_ms = 250}, 0},
+        {"{\"fault\":\"held\"}", 1, {.held_by = 1}, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         auto_cloud *cloud = cloud_with(&plain);
@@ -83,6 +84,7 @@ TEST(faults_of_the_wire_leave_their_plan)
         assert_int_equal(answer.plan.stall_ms, cases[i].plan.stall_ms);
         assert_int_equal(answer.plan.bytes_per_s, cases[i].plan.bytes_per_s);
         assert_int_equal(answer.plan.delay_ms, cases[i].plan.delay_ms);
+        assert_int_equal(answer.plan.held_by, cases[i].plan.held_by);
     }
 }
 

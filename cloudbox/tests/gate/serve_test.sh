@@ -232,6 +232,41 @@ done
 is "$status" 200
 stop
 
+# ---- held: done, and not answered before its rule is deleted, also as a part of a batch ---
+start "${user[@]}" --quota 2026 --concurrency 1
+one="$gmail/messages/$(get "$gmail/messages?maxResults=1" | jq -r '.messages[0].id')"
+rule '{"method":"gmail.users.messages.get","fault":"held"}'
+struck() { curl -sS "$origin/_cloud/faults" | jq '[.. | .struck? // empty] | add'; }
+# strikes N CURL-ARG...: starts a call that is held, the N-th.
+strikes() {
+    local want=$1
+    shift
+    curl -sS -H "$auth" -o held -w "%{http_code}" "$@" >held.code & # a process of its own, to be killed
+    held=$!
+    for _ in $(seq 200); do
+        [ "$(struck)" == "$want" ] && return
+        sleep 0.05
+    done
+    fail "call $want was never held"
+}
+strikes 1 "$one"
+is "$(get -o body -w '%{http_code}' "$gmail/profile")" 429 # its place in flight is taken
+check kill -0 "$held"
+kill "$held" && wait "$held" 2>/dev/null
+for _ in $(seq 100); do # one who gives up gives it back
+    status=$(get -o body -w '%{http_code}' "$gmail/profile")
+    [ "$status" == 200 ] && break
+    sleep 0.1
+done
+is "$status" 200
+printf -- '--b\r\nContent-Type: application/http\r\n\r\nGET %s\r\n\r\n--b--\r\n' "/${one#"$origin"/}" >parts
+strikes 2 -H 'Content-Type: multipart/mixed; boundary=b' --data-binary @parts "$origin/batch/gmail/v1"
+calm
+wait "$held"
+is "$(cat held.code)" 200
+has "$(cat held)" "HTTP/1.1 200 OK"
+stop
+
 # ---- many that wait, and an end in spite of them --------------------------------------
 start "${user[@]}" "${free[@]}" --latency 400,200
 for n in $(seq 300); do printf 'url = "%s/profile"\noutput = "/dev/null"\n' "$gmail"; done >urls
