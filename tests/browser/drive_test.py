@@ -77,7 +77,7 @@ def a_drive_that_is_empty(stage, page):
 def a_sync_is_watched_by_direction(stage, page):
     for i in range(3):
         write(stage, f"up {i}.txt", "x" * 3000)
-    stage.ask_cloud("/_cloud/faults", {"method": "graph.download.get", "fault": "latency", "ms": 3000})
+    stage.ask_cloud("/_cloud/faults", {"method": "graph.download.get", "fault": "held"})
     page.script("document.querySelector('h1').focus()")
     page.keys("s")
     page.sees("Syncing One.", "#told")

@@ -83,7 +83,7 @@ ends 0 mail sync eve@example.com --quiet
 [ "$(stored eve)" -eq 8 ] || fail "the rest of eve: $(stored eve)"
 
 # ---- the same through a running sync: it works for who is asked for, and each command ends with its own
-curl -sSf -o /dev/null "$origin/_cloud/faults" -d '{"method":"gmail.users.messages.get","user":"ada@example.com","fault":"latency","ms":4000}' || fail slow
+curl -sSf -o /dev/null "$origin/_cloud/faults" -d '{"method":"gmail.users.messages.get","user":"ada@example.com","fault":"held"}' || fail slow
 for i in 1 2 3; do deliver ada "slow-$i"; done
 deliver bob beside
 t mail sync ada@example.com --quiet >"$dir/first.out" 2>"$dir/first.err" &
@@ -124,7 +124,7 @@ grep -q bob "$dir/first.out" && fail "the first one tells of bob: $(cat "$dir/fi
 [ "$(stored ada)" -eq 16 ] || fail "ada has $(stored ada)"
 
 # ---- an account that is removed while it is synced: its jobs end, and its archive stays
-curl -sSf -o /dev/null "$origin/_cloud/faults" -d '{"method":"gmail.users.messages.get","user":"ada@example.com","fault":"latency","ms":4000}' || fail slow
+curl -sSf -o /dev/null "$origin/_cloud/faults" -d '{"method":"gmail.users.messages.get","user":"ada@example.com","fault":"held"}' || fail slow
 deliver ada last
 t mail sync ada@example.com bob@example.com --quiet >"$dir/first.out" 2>"$dir/first.err" &
 first=$!

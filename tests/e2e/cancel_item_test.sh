@@ -12,7 +12,7 @@ an_item() { state "SELECT json_extract(payload, '\$.items[0]') FROM job WHERE st
 states_of() { state "SELECT DISTINCT state FROM job WHERE payload LIKE '%\"$1\"%'"; }
 
 # ---- a sync that is killed leaves jobs; no process runs
-fault '{"method":"gmail.users.messages.get","fault":"latency","ms":15000}'
+fault '{"method":"gmail.users.messages.get","fault":"held"}'
 "$tidemark" --home "$dir/home" mail sync --quiet >"$dir/sync.out" 2>&1 &
 sync=$!
 has_fetches() { [ "$(fetches)" -ge 2 ]; }

@@ -43,7 +43,7 @@ grep -Eq '^bob@example.com .* halted: on holiday$' "$dir/out" || fail "bob's lin
 grep -Eq '^console +console +20' "$dir/out" || fail "console's line: $(cat "$dir/out")"
 
 # ---- while an engine runs: what runs, the quota
-curl -sSf -o /dev/null "$origin/_cloud/faults" -d '{"method":"gmail.users.messages.get","fault":"latency","ms":3000}' || fail slow
+curl -sSf -o /dev/null "$origin/_cloud/faults" -d '{"method":"gmail.users.messages.get","fault":"held"}' || fail slow
 printf 'From: b@example.org\r\nSubject: x\r\n\r\nx\r\n' | curl -sSf -o /dev/null -H 'Content-Type: message/rfc822' \
     --data-binary @- "$origin/_cloud/mail?user=ada@example.com" || fail deliver
 t mail sync ada@example.com --quiet >"$dir/first.out" 2>&1 &
@@ -55,6 +55,7 @@ for _ in $(seq 100); do
     pause
 done
 [ -n "$seen" ] || fail "it does not say that it runs: $(t status --json)"
+curl -sSf -o /dev/null -X DELETE "$origin/_cloud/faults" || fail faults
 wait "$first" || fail "sync: $(cat "$dir/first.out")"
 
 # ---- a removed account has no line; an archive that cannot be read is noted, the others are shown

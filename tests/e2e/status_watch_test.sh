@@ -20,14 +20,14 @@ ends_on() {
 watch=$!
 stage_pids+=("$watch")
 until_true 30 line_with '.engine == false and .accounts[0].now == "idle" and .accounts[0].time_left_ms == null' || fail "before: $(cat "$dir/watch")"
-fault '{"method":"gmail.users.messages.get","fault":"latency","ms":1500}'
+fault '{"method":"gmail.users.messages.get","fault":"held"}'
 timeout 250 "$tidemark" --home "$dir/home" mail sync --quiet >"$dir/sync.out" 2>&1 &
 sync=$!
 until_true 60 line_with '.engine and .accounts[0].now == "running" and .accounts[0].jobs_running > 0' || fail "while it runs: $(tail -n 3 "$dir/watch")"
 # All is listed before all is fetched: a message of 20 units at 60,000 a minute takes 20 ms or more.
 until_true 60 line_with '.accounts[0] | .left_is_known and .left >= 50 and .time_left_ms >= .left * 20' || fail "no time left: $(tail -n 3 "$dir/watch")"
-wait "$sync" || fail "sync: $(cat "$dir/sync.out")"
 no_faults
+wait "$sync" || fail "sync: $(cat "$dir/sync.out")"
 until_true 30 line_with '.engine == false and .accounts[0].stored == 150 and .accounts[0].now == "idle"' || fail "after: $(tail -n 1 "$dir/watch")"
 ends_on "$watch"
 jq -se 'all(.[]; .accounts[0].account == "ada@example.com" and .alerts == [] and .at_unix_ms > 0)' "$dir/watch" >/dev/null || fail "a line is not whole"

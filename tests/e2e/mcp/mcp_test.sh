@@ -172,7 +172,7 @@ one mail_search '{"query":"in:anywhere","account":"bob@example.com"}'
 is '(.messages | length) == 4'
 
 # ---- beside a running sync, whose state it shows
-fault '{"method":"gmail.users.messages.get","fault":"latency","ms":3000}'
+fault '{"method":"gmail.users.messages.get","fault":"held"}'
 printf 'From: b@example.org\r\nSubject: x\r\n\r\nx\r\n' | deliver
 t mail sync ada@example.com --quiet >"$dir/first.out" 2>&1 &
 sync=$!
@@ -180,8 +180,8 @@ runs() { one status && jq -e '.structuredContent | .engine and any(.accounts[]; 
 until_true 20 runs || fail "it does not say that a sync runs: $(cat "$dir/answer")"
 one mail_message '{"id":"'"$hostile"'","account":"ada@example.com"}'
 is '.untrusted.text | test("zebra")'
-wait "$sync" || fail "sync: $(cat "$dir/first.out")"
 no_faults
+wait "$sync" || fail "sync: $(cat "$dir/first.out")"
 
 # ---- what cannot be read is named
 shards=("$dir"/home/archive/ada@example.com/*.db)
