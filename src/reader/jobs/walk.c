@@ -271,7 +271,7 @@ static bool see_stale(const struct tide_cached *cached, void *arg)
 
 /* What was asked for is stale no longer, nor is what the archive answers for: who asks until nothing is
  * stale comes to an end. */
-static tide_status asked_keep(struct tide_reader_task *task, tide_error *err)
+static tide_status asked_are_current(struct tide_reader_task *task, tide_error *err)
 {
     size_t at = 0;
     const json_t *one = NULL;
@@ -301,7 +301,7 @@ static tide_status stale_ask(struct tide_reader_task *task, bool *more_out, tide
     }
     TIDE_TRY(tide_reader_batch_set(task, json_pack("{s:o}", "ids", ids), err));
     TIDE_TRY(tide_reader_batch_fetch(task, err));
-    return asked_keep(task, err);
+    return asked_are_current(task, err);
 }
 
 static bool is_listed(const struct tide_reader_task *task, const struct tide_cache_folder *folder)
