@@ -11,7 +11,7 @@
  * for the planner; marks.c which rows may differ; commit.c outcomes of actions; loops.c items that go round in circles; lists.c owed
  * items, consent, conflicts.
  *
- * Invariants (tests/unit/drive/drive_store_test.c; with crashes tests/sim/drive):
+ * Invariants (tests/unit/drive/store; with crashes tests/sim/drive):
  *   DST1  a page's rows and its link become durable together; the rows are seen by the planner only
  *         when the link that ends the round is (D31).  Rows + feed from the token = server (I8).
  *   DST2  a remote row is `gone` only by a tombstone in a finished round, or because a finished full
