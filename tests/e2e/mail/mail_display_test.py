@@ -4,26 +4,18 @@
 Goal: nothing that was on the terminal before is overwritten, whether the terminal wraps lines that
 became too long or cuts them.  Method: a pseudo terminal; every frame moves up by exactly the lines of
 the frame before, and no line is as wide as the terminal was when the frame was written."""
-import fcntl
 import os
-import pty
 import re
-import select
 import signal
-import struct
 import sys
-import termios
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
 from stage import Failed, Stage, USER  # noqa: E402
+from terminal import Terminal  # noqa: E402
 
 BEGIN, END = b"\x1b[?25l\r", b"\x1b[?25h"
 WIDTHS = [100, 50, 120, 30, 80]
-
-
-def resize(terminal, columns):
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
 
 
 class Screen:
@@ -34,11 +26,11 @@ class Screen:
 
     def read(self):
         """False: the program has ended."""
-        if select.select([self.terminal], [], [], 0.05)[0]:
-            try:
-                self.bytes += os.read(self.terminal, 65536)
-            except OSError:
+        if self.terminal.speaks(0.05):
+            more = self.terminal.take()
+            if not more:
                 return False
+            self.bytes += more
         while END in self.bytes:
             frame, self.bytes = self.bytes.split(END, 1)
             if BEGIN not in frame:
@@ -68,13 +60,10 @@ def run(stage):
     stage.run("account", "add", "gmail", USER, "--endpoint", stage.origin, "--bearer", "tok")
     for method, ms in (("list", 1500), ("get", 9000)):
         stage.ask_cloud("/_cloud/faults", {"method": f"gmail.users.messages.{method}", "rate": 1, "fault": "latency", "ms": ms})
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.execve(stage.tidemark, [stage.tidemark, "--home", stage.home, "mail", "sync"], {**stage.env, "TERM": "xterm"})
-    resize(terminal, WIDTHS[0])
+    terminal = Terminal(stage, "mail", "sync", columns=WIDTHS[0])
     screen = Screen(terminal)
     # A frame that is on its way while the size changes may have either width.
-    screen.widths = {WIDTHS[0], 80}
+    screen.widths = {WIDTHS[0]}
     seen, step, end = 0, 0, time.monotonic() + 90
     while screen.read():
         if len(screen.frames) > seen + 1:
@@ -82,11 +71,11 @@ def run(stage):
         if len(screen.frames) > seen + 2 and step + 1 < len(WIDTHS):
             screen.widths = {WIDTHS[step], WIDTHS[step + 1]}
             step, seen = step + 1, len(screen.frames)
-            resize(terminal, WIDTHS[step])
+            terminal.resize(WIDTHS[step])
         if time.monotonic() > end:
-            os.kill(pid, signal.SIGKILL)
+            os.kill(terminal.pid, signal.SIGKILL)
             raise Failed("the sync does not end")
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    code = terminal.leaves()
     if code != 0:
         raise Failed(f"mail sync ended with {code}: {screen.bytes!r}")
     if step + 1 < len(WIDTHS):
