@@ -103,6 +103,16 @@ void tide_engine_watch(tide_engine *engine, void (*changed)(void *arg), void *ar
  * never wakes up to check it. */
 void tide_engine_settings_watched(tide_engine *engine);
 void tide_engine_settings_changed(tide_engine *engine);
+/* For threads of a system that work by settings: `changed` is called after each reload that changed
+ * one which counts at once.  It is called under the engine's lock: it must be brief and must not call
+ * the engine.  Embedded; unfollowed before it goes. */
+struct tide_settings_follower {
+    void (*changed)(void *arg);
+    void *arg;
+    struct tide_settings_follower *next;
+};
+void tide_engine_settings_follow(tide_engine *engine, struct tide_settings_follower *follower);
+void tide_engine_settings_unfollow(tide_engine *engine, struct tide_settings_follower *follower);
 /* A setting (settings/settings.h) as it counts for an account now (E11.2); account 0: for all. */
 uint64_t tide_engine_setting_u64(tide_engine *engine, uint32_t account, int setting);
 void tide_engine_setting_text(tide_engine *engine, uint32_t account, int setting, char *text_out,
@@ -173,13 +183,14 @@ struct tide_notifier {
 tide_status tide_engine_notifier(tide_engine *engine, const struct tide_notifier *notifier,
                                  tide_error *err);
 
-/* The settings of such mail as they are now. */
+/* The settings of such mail as they are now, about an account; "": about none. */
 enum { TIDE_ALERT_MAIL_TEXT_BYTES = 256 };
 struct tide_alert_mail {
     char to[TIDE_ALERT_MAIL_TEXT_BYTES], from[TIDE_ALERT_MAIL_TEXT_BYTES];
     char server[TIDE_ALERT_MAIL_TEXT_BYTES], ca_file[TIDE_ALERT_MAIL_TEXT_BYTES];
     char account[TIDE_ALERT_MAIL_TEXT_BYTES];
 };
-void tide_engine_alert_mail(tide_engine *engine, struct tide_alert_mail *mail_out);
+void tide_engine_alert_mail(tide_engine *engine, const char *account,
+                            struct tide_alert_mail *mail_out);
 
 #endif

@@ -692,10 +692,12 @@ static void join(tide_world *world, tide_thread **thread)
 /* true: the worker's handler does not return, so its thread cannot be joined.  An engine that
  * stopped by itself did not wait for its handlers: here they get the time that the supervisor
  * gives them otherwise (E7.1).  In a dead world every handler returns. */
-static bool stays(tide_engine *engine, struct tide_worker *worker, uint64_t until_us)
+static bool stays(tide_engine *engine, struct tide_worker *worker, uint64_t since_us)
 {
     tide_status rc = TIDE_OK;
     tide_lock_take(engine->world, engine->lock);
+    const uint64_t until_us =
+        since_us + tide_stall_ignored_ms(engine, worker->job) * (uint64_t)1000;
     while (rc == TIDE_OK && worker->job != NULL && !worker->abandoned)
         rc = tide_cond_wait(engine->world, engine->news, engine->lock, until_us);
     if (rc == TIDE_TIMEOUT && worker->job != NULL && !worker->abandoned)
@@ -709,13 +711,12 @@ static bool stays(tide_engine *engine, struct tide_worker *worker, uint64_t unti
 static bool join_workers(tide_engine *engine)
 {
     bool stuck = false;
-    uint64_t until_us =
-        tide_world_now_us(engine->world) + engine->tuning.stall_ignored_ms * (uint64_t)1000;
+    const uint64_t since_us = tide_world_now_us(engine->world);
     for (uint32_t i = 0; i < engine->workers_count; i++) {
         struct tide_worker *worker = &engine->workers[i];
         if (worker->thread == NULL)
             continue;
-        if (stays(engine, worker, until_us))
+        if (stays(engine, worker, since_us))
             stuck = true;
         else
             join(engine->world, &worker->thread);

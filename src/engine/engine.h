@@ -114,6 +114,9 @@ struct tide_account {
     /* Settings that count for it (engine/accounts/settings.c). */
     uint64_t small_below_bytes, large_above_bytes;
     uint64_t metadata_budget_bytes;
+    uint64_t stall_ignored_ms;
+    uint32_t stall_after_ms;
+    uint16_t attempts_max;                /* of a kind that names none */
     uint64_t retry_after_ms_max;          /* atomic */
     uint64_t calls, refused;              /* since the last look of the alerts */
     uint64_t failed, retried, split, bad; /* since start, for display (E9.1) */
@@ -386,11 +389,12 @@ struct tide_engine {
     struct tide_provider providers[TIDE_PROVIDERS_MAX]; /* likewise */
     size_t providers_count;
     struct tide_tuning tuning;
-    uint64_t settings_print;    /* hash of the file at the keeper's last look; the keeper's own */
-    uint64_t settings_refused;  /* hash of the last error logged about it; 0: none */
-    uint64_t settings_look_ms;  /* when the keeper looks again */
-    bool settings_watched;      /* another thread says when it changed */
-    bool clock_watched;         /* likewise for the wall clock */
+    uint64_t settings_print;   /* hash of the file at the keeper's last look; the keeper's own */
+    uint64_t settings_refused; /* hash of the last error logged about it; 0: none */
+    uint64_t settings_look_ms; /* when the keeper looks again */
+    bool settings_watched;     /* another thread says when it changed */
+    bool clock_watched;        /* likewise for the wall clock */
+    struct tide_settings_follower *followers;
     void (*changed)(void *arg); /* tide_engine_watch(); NULL: none */
     void *changed_arg;
     bool resting; /* `changed` was told that nothing runs */
@@ -533,6 +537,8 @@ void tide_spec_convert(tide_engine *engine, const struct tide_spec *spec, uint64
 
 /* ---- supervisor.c, scheduler.c, engine/accounts/alerting.c ---- */
 uint64_t tide_supervise(tide_engine *engine, uint64_t now_ms); /* next look */
+/* How long the handler of this job may ignore its cancellation; NULL: of any. */
+uint64_t tide_stall_ignored_ms(const tide_engine *engine, const tide_job *job);
 /* Changes the period of the schedule of that name, if there is one; under the lock. */
 void tide_schedule_period(tide_engine *engine, const char *name, uint64_t period_ms);
 uint64_t tide_schedule_look(tide_engine *engine, uint64_t now_ms);

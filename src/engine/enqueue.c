@@ -115,6 +115,22 @@ tide_status tide_spec_check(tide_engine *engine, const struct tide_spec *spec, t
     return payload_check(entry, payload_of(spec), err);
 }
 
+/* The retry budget of a new job: its kind's, or what counts for its account. */
+static uint16_t attempts_of(tide_engine *engine, const struct tide_kind *kind, uint32_t id)
+{
+    if (kind->attempts_max > 0)
+        return kind->attempts_max;
+    uint16_t attempts = __atomic_load_n(&engine->attempts_max, __ATOMIC_RELAXED);
+    if (id == 0)
+        return attempts;
+    tide_lock_take(engine->world, engine->lock);
+    const struct tide_account *account = tide_engine_account_of(engine, id);
+    if (account != NULL)
+        attempts = account->attempts_max;
+    tide_lock_drop(engine->world, engine->lock);
+    return attempts;
+}
+
 void tide_spec_convert(tide_engine *engine, const struct tide_spec *spec, uint64_t now_unix_ms,
                        struct tide_job_new *job_out)
 {
@@ -131,9 +147,7 @@ void tide_spec_convert(tide_engine *engine, const struct tide_spec *spec, uint64
         .needs_count = spec->needs_count,
         .size_bytes = spec->size_bytes,
         .not_before_unix_ms = spec->delay_ms > 0 ? now_unix_ms + spec->delay_ms : 0,
-        .attempts_max = kind->attempts_max > 0
-                            ? kind->attempts_max
-                            : __atomic_load_n(&engine->attempts_max, __ATOMIC_RELAXED),
+        .attempts_max = attempts_of(engine, kind, spec->account),
         .priority = spec->priority > 0   ? (uint8_t)spec->priority
                     : spec->priority < 0 ? 0
                                          : kind->priority,

@@ -59,6 +59,31 @@ static void apply(tide_engine *engine, const bool changed[TIDE_SETTINGS_COUNT])
     engine->stuff_to_claim = true; /* jobs for new places */
     tide_dispatch(engine, tide_world_now_ms(engine->world));
     tide_cond_wake_one(engine->world, engine->pump);
+    bool any = false;
+    for (int i = 0; i < TIDE_SETTINGS_COUNT; i++)
+        any = any || changed[i];
+    for (struct tide_settings_follower *at = engine->followers; any && at != NULL; at = at->next)
+        at->changed(at->arg);
+}
+
+void tide_engine_settings_follow(tide_engine *engine, struct tide_settings_follower *follower)
+{
+    tide_lock_take(engine->world, engine->lock);
+    follower->next = engine->followers;
+    engine->followers = follower;
+    tide_lock_drop(engine->world, engine->lock);
+}
+
+void tide_engine_settings_unfollow(tide_engine *engine, struct tide_settings_follower *follower)
+{
+    tide_lock_take(engine->world, engine->lock);
+    struct tide_settings_follower **at = &engine->followers;
+    while (*at != follower) {
+        TIDE_ASSERT(*at != NULL);
+        at = &(*at)->next;
+    }
+    *at = follower->next;
+    tide_lock_drop(engine->world, engine->lock);
 }
 
 static void tell(void *arg, const char *account, tide_setting setting, bool later)

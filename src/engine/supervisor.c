@@ -111,13 +111,25 @@ void tide_worker_give_up(tide_engine *engine, struct tide_worker *worker, uint64
     replace(engine);
 }
 
+static uint32_t stall_after_ms(const tide_engine *engine, const tide_job *job)
+{
+    if (job->kind->kind.stall_after_ms > 0)
+        return job->kind->kind.stall_after_ms;
+    return job->account == NULL ? engine->tuning.stall_after_ms : job->account->stall_after_ms;
+}
+
+uint64_t tide_stall_ignored_ms(const tide_engine *engine, const tide_job *job)
+{
+    return job == NULL || job->account == NULL ? engine->tuning.stall_ignored_ms
+                                               : job->account->stall_ignored_ms;
+}
+
 static void look_at_worker(tide_engine *engine, struct tide_worker *worker, uint64_t now_ms)
 {
     tide_job *job = worker->job;
     uint64_t beat_ms = __atomic_load_n(&job->beat_ms, __ATOMIC_RELAXED);
     if (tide_canceled(&job->cancel) == TIDE_CANCEL_NONE) {
-        const uint32_t own_ms = job->kind->kind.stall_after_ms;
-        const uint32_t after_ms = own_ms > 0 ? own_ms : engine->tuning.stall_after_ms;
+        const uint32_t after_ms = stall_after_ms(engine, job);
         if (now_ms < beat_ms + after_ms)
             return;
         job->stalled_after_ms = after_ms;
@@ -127,7 +139,7 @@ static void look_at_worker(tide_engine *engine, struct tide_worker *worker, uint
     }
     if (worker->canceled_ms == 0)
         worker->canceled_ms = now_ms;
-    else if (now_ms >= worker->canceled_ms + engine->tuning.stall_ignored_ms)
+    else if (now_ms >= worker->canceled_ms + tide_stall_ignored_ms(engine, job))
         tide_worker_give_up(engine, worker, now_ms);
 }
 

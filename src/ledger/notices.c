@@ -83,7 +83,9 @@ static void consider(struct look *look, struct tide_notice_row *row, const struc
     /* No other process could be sending it: this one looks only when it sends nothing. */
     if (row->state.in_flight && ask->alone)
         row->state.taken_until_unix_ms = 0;
-    const struct tide_alerts_settings settings = ask->settings_of(ask->settings_arg, row->account);
+    struct tide_alerts_settings settings;
+    if (!ask->settings_of(ask->settings_arg, row->account, &settings))
+        return;
     struct tide_notice_state settled = row->state;
     if (row->version > 0 &&
         tide_notice_settle(&settings, &settled, alert->level, ask->now_unix_ms)) {

@@ -48,7 +48,8 @@ struct tide_notice_row {
 tide_status tide_notices_tables(tide_rows rows, tide_error *err);
 
 struct tide_notices_ask {
-    struct tide_alerts_settings (*settings_of)(void *arg, uint32_t account); /* 0: of none */
+    /* What counts for an account, 0: for none; false: no notice of it is wanted. */
+    bool (*settings_of)(void *arg, uint32_t account, struct tide_alerts_settings *settings_out);
     void *settings_arg;
     const char *owner; /* this process; at most 32 bytes */
     const char *tag;   /* for a new notice: random */

@@ -220,8 +220,8 @@
       "an item of a drive that is owed for so long raises a warning") /* E6.4 */ \
     N(ALERTS_DRIVE_LATE_AFTER, "alerts.drive_late_after", DURATION, TIDE_MS_DAY, 15 * TIDE_MS_MINUTE, 30 * TIDE_MS_DAY, "", LIVE_OWN, \
       "a drive that is watched and has no complete round for so long raises a warning") /* E6.4 */ \
-    T(ALERTS_MAIL_TO, "alerts.mail.to", ADDRESS, "", 250, NULL, LIVE, \
-      "address that mail about alerts is sent to; empty: none is sent, or the account of alerts.mail.account") /* E6.4 */ \
+    T(ALERTS_MAIL_TO, "alerts.mail.to", ADDRESS, "", 250, NULL, LIVE_OWN, \
+      "address that mail about alerts is sent to, about one account where it is set for that; empty: none is sent, or the account of alerts.mail.account") /* E6.4 */ \
     T(ALERTS_MAIL_FROM, "alerts.mail.from", ADDRESS, "", 250, NULL, LIVE, \
       "sender of that mail; empty: the address it is sent to") /* E6.4 */ \
     T(ALERTS_MAIL_SERVER, "alerts.mail.server", SERVER, "", 250, NULL, LIVE, \
@@ -235,11 +235,11 @@
     N(ALERTS_MAIL_STILL, "alerts.mail.still", DURATION, TIDE_MS_DAY, 0, 365 * TIDE_MS_DAY, "", LIVE_OWN, \
       "a condition that lasts is mailed again after this time; 0: only its end is") /* E6.4 */ \
     /* E7 supervision */ \
-    N(STALL_AFTER, "stall.after", DURATION, 10 * TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_DAY, "", LIVE, \
+    N(STALL_AFTER, "stall.after", DURATION, 10 * TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_DAY, "", LIVE_OWN, \
       "a running job without a beat for this long is stalled") /* E7.1 */ \
-    N(STALL_IGNORED_MAX, "stall.ignored_max", DURATION, TIDE_MS_MINUTE, 100, TIDE_MS_DAY, "", LIVE, \
+    N(STALL_IGNORED_MAX, "stall.ignored_max", DURATION, TIDE_MS_MINUTE, 100, TIDE_MS_DAY, "", LIVE_OWN, \
       "a handler that ignores its cancellation this long loses its worker") /* E7.2 */ \
-    N(RETRY_ATTEMPTS_MAX, "retry.attempts_max", INTEGER, 5, 1, 1000, "attempts", LIVE, \
+    N(RETRY_ATTEMPTS_MAX, "retry.attempts_max", INTEGER, 5, 1, 1000, "attempts", LIVE_OWN, \
       "retry budget of a job or batch") /* E6.1 */ \
     N(RETRY_BACKOFF_START, "retry.backoff_start", DURATION, TIDE_MS_SECOND, 1, TIDE_MS_HOUR, "", LIVE_OWN, \
       "pause before the first retry") /* E7.2 */ \
@@ -271,11 +271,11 @@
     N(READER_QUIET, "reader.quiet", DURATION, 10 * TIDE_MS_SECOND, TIDE_MS_SECOND, TIDE_MS_HOUR, "", LIVE_OWN, \
       "a message that is being written is copied to the drafts at the server when nobody changed it for so long") \
     /* D1, D9: drives */ \
-    N(DRIVE_WATCH, "drive.watch", BOOL, 1, 0, 1, "", NEXT_START, \
+    N(DRIVE_WATCH, "drive.watch", BOOL, 1, 0, 1, "", LIVE_OWN, \
       "whether `tidemark serve` watches the folders of drives and syncs what changes") /* D9 */ \
-    N(DRIVE_POLL, "drive.poll", DURATION, TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_DAY, "", NEXT_START, \
+    N(DRIVE_POLL, "drive.poll", DURATION, TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_DAY, "", LIVE_OWN, \
       "how often a watched drive is asked for changes online") /* D9 */ \
-    N(DRIVE_RESCAN, "drive.rescan", DURATION, TIDE_MS_HOUR, TIDE_MS_MINUTE, 30 * TIDE_MS_DAY, "", NEXT_START, \
+    N(DRIVE_RESCAN, "drive.rescan", DURATION, TIDE_MS_HOUR, TIDE_MS_MINUTE, 30 * TIDE_MS_DAY, "", LIVE_OWN, \
       "how often the whole folder of a watched drive is scanned; at least every 5 minutes where not all can be watched") /* D1 */ \
     /* M11: the archiver of mail */ \
     N(ARCHIVE_GUARD, "archive.guard", INTEGER, 1000, 1, 1000000000, "messages", LIVE_OWN, \

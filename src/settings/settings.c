@@ -177,9 +177,11 @@ static tide_status target_of(tide_settings *settings, tide_text name,
     if (!tide_setting_find_own(name, &account, setting_out))
         return unknown(name, place, err);
     if (!table[*setting_out].own)
-        return tide_error_set(err, TIDE_INVALID,
-                              "%s: %s is for all accounts together: it cannot be set for one alone",
-                              place_text(place, where), table[*setting_out].name);
+        return tide_error_set(
+            err, TIDE_INVALID,
+            "%s: %s is for all accounts together, which share this process, its ledger "
+            "and its network: it cannot be set for one alone",
+            place_text(place, where), table[*setting_out].name);
     tide_error why = {TIDE_OK, 0, ""};
     const tide_status rc = tide_settings_own(settings, account, target_out, &why);
     return rc == TIDE_OK ? rc

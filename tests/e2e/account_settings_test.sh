@@ -46,6 +46,10 @@ cp "$config" "$dir/config"
 ends 2 config set "$own.gmail.window_units" 5x
 ends 2 config set "accounts.$bob.workers.count" 3
 grep -q 'for all accounts together' "$dir/err" || fail "$(cat "$dir/err")"
+for one in priority.purge=3 bandwidth.down=1MiB log.level=debug alerts.mail.server=smtps://mail.example.com; do
+    ends 2 config set "accounts.$bob.${one%%=*}" "${one#*=}"
+    grep -q "${one%%=*} is for all accounts together, which share this process, its ledger and its network" "$dir/err" || fail "$(cat "$dir/err")"
+done
 ends 1 config set "$own.gmial.window_units" 600
 grep -q 'governor.gmail.window_units' "$dir/err" || fail "$(cat "$dir/err")"
 cmp -s "$config" "$dir/config" || fail "a refused value changed the file"
@@ -104,11 +108,16 @@ sign_in "$eve" tev
 sign_in "$gil" til
 ends 0 config set "accounts.$eve.retry.backoff_max" 1h
 ends 0 config set "accounts.$eve.retry.backoff_start" 1h
+ends 0 config set "accounts.$gil.retry.attempts_max" 9
 fault '{"method":"gmail.users.messages.list","rate":1,"fault":"garbage"}'
 t mail sync "$eve" "$gil" --quiet --timeout 6s >"$dir/out" 2>&1
 retry_of() { t jobs list --account "$1" --json | jq -e "[.items[] | select(.attempts > 0 and .state == \"pending\")] | length > 0 and all($2)" >/dev/null; }
 retry_of "$eve" '.attempts == 1 and .not_before_unix_ms / 1000 - now > 1200' || fail "eve's retry: $(t jobs list --account "$eve")"
 retry_of "$gil" '.attempts > 1 and .not_before_unix_ms / 1000 - now < 300' || fail "gil's retry: $(t jobs list --account "$gil")"
+
+of_gil='[.items[] | .attempts_max] | length > 0 and any(. == 9)'
+t jobs list --account "$gil" --json | jq -e "$of_gil" >/dev/null || fail "gil's attempts: $(t jobs list --account "$gil" --json)"
+t jobs list --account "$eve" --json | jq -e "$of_gil | not" >/dev/null || fail "eve's attempts: $(t jobs list --account "$eve" --json)"
 
 echo "$failed failed"
 [ "$failed" -eq 0 ]

@@ -26,6 +26,10 @@ get /api/v1/alerts | jq -e --slurpfile said "$dir/out" '.alerts == $said[0].aler
     fail "the API has $(get /api/v1/alerts), the command $(cat "$dir/out")"
 counted 1 || fail "metrics: $(get /metrics | grep tidemark_alerts)"
 
+# ---- mail about one account goes to its own address from now on, other accounts have none
+ends 0 config set "accounts.$user.alerts.mail.to" desk@example.com
+ends 0 config unset alerts.mail.to
+
 # ---- it ends within the hour: the all-clear waits, over a restart too
 ends 0 config set alerts.metadata_budget 64MiB --quiet
 ends 0 mail sync --quiet
@@ -36,6 +40,7 @@ state "UPDATE notice_state SET sent = sent - 3600000" || fail "the hour"
 start_serve
 until_true 60 has_mails box 2 || fail "no all-clear: $(cat "$dir/serve.log")"
 mail_has box 1 "^Subject: Tidemark: all clear: metadata, $user"
+mail_has box 1 '-> <desk@example.com>'
 stop_serve 0
 only box 2
 [ "$failed" -eq 0 ]

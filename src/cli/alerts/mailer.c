@@ -215,7 +215,7 @@ static tide_status send_notice(void *arg, const struct tide_notice *notice,
     struct tide_alert_mail settings;
     tide_buf answer;
     tide_buf_init(&answer, mailer->cli->mem, 4096);
-    tide_engine_alert_mail(mailer->engine, &settings);
+    tide_engine_alert_mail(mailer->engine, notice->account, &settings);
     const tide_status rc = alert_mailer_send(mailer, &settings, notice, cancel, &answer, err);
     tide_buf_done(&answer);
     return rc;

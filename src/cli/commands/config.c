@@ -131,9 +131,11 @@ static tide_status setting_named(struct cli *cli, const char *name, struct named
     if (tide_setting_find_own(tide_text_of(named_out->name), &account, &named_out->setting) &&
         account.bytes <= TIDE_NAME_BYTES_MAX) {
         if (!tide_setting_info(named_out->setting)->own)
-            return cli_wrong(cli, "Set it without `accounts.NAME` or --account.",
-                             "%s is for all accounts together: it cannot be set for one alone",
-                             tide_setting_info(named_out->setting)->name);
+            return cli_wrong(
+                cli, "Set it without `accounts.NAME` or --account.",
+                "%s is for all accounts together, which share this process, its ledger "
+                "and its network: it cannot be set for one alone",
+                tide_setting_info(named_out->setting)->name);
         memcpy(named_out->account, account.data, account.bytes);
         named_out->account[account.bytes] = '\0';
         return TIDE_OK;

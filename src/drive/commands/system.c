@@ -5,7 +5,6 @@
 #include "drive/commands/look.h"
 #include "drive/page/page.h"
 #include "drive/sync/sync.h"
-#include "engine/tuning.h"
 #include "ledger/rows.h"
 #include "net/oauth/microsoft.h"
 
@@ -75,21 +74,16 @@ static tide_status open_drives(const struct tide_system_home *home, void **state
     return rc;
 }
 
-/* `drive watch` watches the drives that it names, other processes that stay watch all. */
+/* `drive watch` watches the drives that it names, other processes that stay watch all for which the
+ * settings say so. */
 static tide_status watch(void *state, const struct tide_system_teller *teller, tide_error *err)
 {
     struct open_drives *open = state;
-    const struct tide_tuning tuning = tide_tuning_engine(open->home->settings);
-    struct tide_drive_watch as = {
-        .times = {.poll_ms = tuning.drive_poll_ms, .rescan_ms = tuning.drive_rescan_ms},
-        .tell = teller->tell,
-        .arg = teller->arg,
-    };
+    struct tide_drive_watch as = {.tell = teller->tell, .arg = teller->arg};
     if (open->watch != NULL) {
         as.names = open->watch->names;
         as.names_count = open->watch->names_count;
-    } else if (!tuning.drive_watch) {
-        return TIDE_OK;
+        as.whatever_is_set = true;
     }
     return tide_drive_watch(open->drive, &as, err);
 }

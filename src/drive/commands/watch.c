@@ -3,13 +3,22 @@
 #include "drive/commands/home.h"
 #include "engine/tuning.h"
 
-/* A process that stays watches all drives unless its setting says no; then nothing is to be followed. */
+/* A process that stays watches all drives unless the settings say no; then nothing is to be followed. */
+static bool any_watched(const struct cli *cli, const struct drive_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (tide_tuning_engine(tide_settings_of(cli->settings, list->rows[i].account_name))
+                .drive_watch)
+            return true;
+    return false;
+}
+
 static tide_status follow(struct cli *cli, bool *ended_out)
 {
     struct drive_list list;
     tide_status rc = drive_list_named(cli, cli->arguments, cli->arguments_count, &list);
     *ended_out = true;
-    if (rc == TIDE_OK && cli->shared == NULL && tide_tuning_engine(cli->settings).drive_watch)
+    if (rc == TIDE_OK && cli->shared == NULL && any_watched(cli, &list))
         rc = drive_follow(cli, &list, ended_out);
     drive_list_done(&list);
     cli_ledger_close(cli);

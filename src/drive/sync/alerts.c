@@ -115,7 +115,7 @@ static void judge_late(struct judging *judging, const struct tide_drive_row *row
                                                             : 0;
     char when[TIDE_TIME_TEXT_BYTES];
     if (seen_for_ms < LATE_GRACE_MS || age_ms < judging->late_after_ms ||
-        !tide_drive_is_watched(judging->drive, row->name))
+        !tide_drive_is_watched(judging->drive, row))
         return;
     if (tidemark_ms == 0)
         say(judging, LATE, row->name, "the first round is not complete");

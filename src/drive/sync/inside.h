@@ -233,7 +233,7 @@ bool tide_drive_is_heard(tide_drive *drive, uint32_t number);
 void tide_drive_tell(tide_drive *drive, const char *name, const char *text);
 
 /* Whether this process watches its folder. */
-bool tide_drive_is_watched(tide_drive *drive, const char *name);
+bool tide_drive_is_watched(tide_drive *drive, const struct tide_drive_row *row);
 
 /* ---- alerts.c ---- */
 

@@ -83,7 +83,7 @@ tide_status tide_drive_leave(tide_drive *drive, uint32_t number, const struct ti
 struct tide_drive_watch {
     const char *const *names; /* of the drives, borrowed; without any: all */
     size_t names_count;
-    struct tide_drive_watch_times times;
+    bool whatever_is_set; /* also drives of accounts for which drive.watch is false */
     /* What a user should know; `trouble`: a folder cannot be watched, or not fully.  Any thread. */
     void (*tell)(void *arg, const char *drive, bool trouble, const char *text);
     void *arg;

@@ -4,6 +4,7 @@
  * changed for the job that scans (watch/dirty.h), and enqueues that job. */
 #include "base/check.h"
 #include "drive/sync/inside.h"
+#include "settings/settings.h"
 
 #include <string.h>
 
@@ -11,6 +12,7 @@ struct tide_drive_watching {
     tide_drive *drive;
     tide_drive_watcher *watcher;
     struct tide_drive_watch as;
+    struct tide_settings_follower follower; /* of the times, and of what is watched at all */
 };
 
 /* ---- the drives ---- */
@@ -24,7 +26,13 @@ struct listing {
     bool full;
 };
 
-static bool is_wanted(const struct tide_drive_watch *as, const char *name)
+static uint64_t setting_of(const tide_drive *drive, const struct tide_drive_row *row,
+                           tide_setting setting)
+{
+    return tide_engine_setting_u64(drive->options.engine, row->account, setting);
+}
+
+static bool is_named(const struct tide_drive_watch *as, const char *name)
 {
     for (size_t i = 0; i < as->names_count; i++)
         if (strcmp(as->names[i], name) == 0)
@@ -32,16 +40,24 @@ static bool is_wanted(const struct tide_drive_watch *as, const char *name)
     return as->names_count == 0;
 }
 
+static bool is_wanted(const tide_drive *drive, const struct tide_drive_watch *as,
+                      const struct tide_drive_row *row)
+{
+    if (!is_named(as, row->name) && (row->parent == 0 || !is_named(as, row->parent_name)))
+        return false;
+    return as->whatever_is_set || setting_of(drive, row, TIDE_SET_DRIVE_WATCH) != 0;
+}
+
 static void take_row(const struct tide_drive_row *row, void *arg)
 {
     struct listing *listing = arg;
-    tide_mem *const mem = listing->watching->drive->mem;
-    if (listing->full || !tide_drive_row_syncs(row) ||
-        (!is_wanted(&listing->watching->as, row->name) &&
-         (row->parent == 0 || !is_wanted(&listing->watching->as, row->parent_name))))
+    tide_drive *const drive = listing->watching->drive;
+    if (!tide_drive_row_syncs(row) || !is_wanted(drive, &listing->watching->as, row)) {
+        tide_drive_dirty_unwatched(drive->dirty, row->number);
         return;
-    listing->full = !TIDE_GROW_IN(mem, listing->rows, listing->room, listing->count + 1,
-                                  TIDE_DRIVE_WATCHED_MAX);
+    }
+    listing->full = listing->full || !TIDE_GROW_IN(drive->mem, listing->rows, listing->room,
+                                                   listing->count + 1, TIDE_DRIVE_WATCHED_MAX);
     if (!listing->full)
         listing->rows[listing->count++] = *row;
 }
@@ -51,12 +67,16 @@ static tide_status visit_row(const struct listing *listing, tide_rows db,
 {
     tide_auto_buf rules = tide_buf_in(listing->watching->drive->mem, TIDE_IGNORE_TEXT_BYTES_MAX);
     TIDE_TRY(tide_drive_rules_text(db, row->number, &rules, err));
-    const struct tide_drive_watched watched = {.number = row->number,
-                                               .name = row->name,
-                                               .root = row->dir,
-                                               .ignore = tide_buf_text(&rules)};
+    const tide_drive *drive = listing->watching->drive;
+    const struct tide_drive_watched watched = {
+        .number = row->number,
+        .name = row->name,
+        .root = row->dir,
+        .ignore = tide_buf_text(&rules),
+        .poll_ms = setting_of(drive, row, TIDE_SET_DRIVE_POLL),
+        .rescan_ms = setting_of(drive, row, TIDE_SET_DRIVE_RESCAN)};
     listing->visit(&watched, listing->visit_arg);
-    tide_drive_dirty_watched(listing->watching->drive->dirty, row->number);
+    tide_drive_dirty_watched(drive->dirty, row->number);
     return TIDE_OK;
 }
 
@@ -135,15 +155,23 @@ void tide_drive_tell(tide_drive *drive, const char *name, const char *text)
         as.tell(as.arg, name, true, text);
 }
 
-bool tide_drive_is_watched(tide_drive *drive, const char *name)
+bool tide_drive_is_watched(tide_drive *drive, const struct tide_drive_row *row)
 {
+    struct tide_drive_watch as = {.tell = NULL};
     tide_lock_take(drive->options.world, drive->lock);
-    const bool watched = drive->watching != NULL && is_wanted(&drive->watching->as, name);
+    const bool any = drive->watching != NULL;
+    if (any)
+        as = drive->watching->as;
     tide_lock_drop(drive->options.world, drive->lock);
-    return watched;
+    return any && is_wanted(drive, &as, row); /* the names outlive every job */
 }
 
 /* ---- beginning and end ---- */
+
+static void settings_changed(void *arg)
+{
+    tide_drive_watcher_look(arg);
+}
 
 tide_status tide_drive_watch(tide_drive *drive, const struct tide_drive_watch *as, tide_error *err)
 {
@@ -155,15 +183,19 @@ tide_status tide_drive_watch(tide_drive *drive, const struct tide_drive_watch *a
     if (watching == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory to watch folders");
     *watching = (struct tide_drive_watching){.drive = drive, .as = *as};
-    const tide_status rc = tide_drive_watcher_start(drive->options.world, drive->mem, &ops,
-                                                    watching, &as->times, &watching->watcher, err);
+    const tide_status rc =
+        tide_drive_watcher_start(drive->options.world, drive->mem, &ops, watching,
+                                 TIDE_DRIVE_AGAIN_MS, &watching->watcher, err);
     if (rc != TIDE_OK) {
         tide_mem_free(drive->mem, watching, sizeof *watching);
         return rc;
     }
+    watching->follower = (struct tide_settings_follower){settings_changed, watching->watcher, NULL};
+    tide_engine_settings_follow(drive->options.engine, &watching->follower);
     tide_lock_take(drive->options.world, drive->lock);
     drive->watching = watching;
     tide_lock_drop(drive->options.world, drive->lock);
+    tide_drive_watcher_look(watching->watcher); /* they may have changed since it read them */
     return TIDE_OK;
 }
 
@@ -183,7 +215,8 @@ void tide_drive_watch_end(tide_drive *drive)
     tide_lock_drop(drive->options.world, drive->lock);
     if (watching == NULL)
         return;
+    tide_engine_settings_unfollow(drive->options.engine, &watching->follower);
     tide_drive_watcher_stop(watching->watcher);
-    tide_drive_dirty_unwatched(drive->dirty);
+    tide_drive_dirty_unwatch_all(drive->dirty);
     tide_mem_free(drive->mem, watching, sizeof *watching);
 }

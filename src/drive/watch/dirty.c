@@ -63,12 +63,23 @@ void tide_drive_dirty_watched(tide_drive_dirty *dirty, uint32_t number)
 {
     tide_lock_take(dirty->world, dirty->lock);
     struct drive *drive = find(dirty, number);
+    if (drive != NULL && !drive->watched)
+        tide_drive_folders_add_all(&drive->folders);
     if (drive != NULL)
         drive->watched = true;
     tide_lock_drop(dirty->world, dirty->lock);
 }
 
-void tide_drive_dirty_unwatched(tide_drive_dirty *dirty)
+void tide_drive_dirty_unwatched(tide_drive_dirty *dirty, uint32_t number)
+{
+    tide_lock_take(dirty->world, dirty->lock);
+    for (size_t i = 0; i < dirty->count; i++)
+        if (dirty->drives[i].number == number)
+            dirty->drives[i].watched = false;
+    tide_lock_drop(dirty->world, dirty->lock);
+}
+
+void tide_drive_dirty_unwatch_all(tide_drive_dirty *dirty)
 {
     tide_lock_take(dirty->world, dirty->lock);
     for (size_t i = 0; i < dirty->count; i++)

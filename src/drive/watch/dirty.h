@@ -19,10 +19,11 @@ tide_status tide_drive_dirty_new(tide_world *world, tide_mem *mem, tide_drive_di
                                  tide_error *err);
 void tide_drive_dirty_free(tide_drive_dirty *dirty); /* NULL is fine */
 
-/* The watcher tells of the drive from now on. */
+/* The watcher tells of the drive from now on; what happened before is not known. */
 void tide_drive_dirty_watched(tide_drive_dirty *dirty, uint32_t number);
-/* And no longer of any: everything is to be scanned, each time. */
-void tide_drive_dirty_unwatched(tide_drive_dirty *dirty);
+/* And no longer: everything is to be scanned, each time. */
+void tide_drive_dirty_unwatched(tide_drive_dirty *dirty, uint32_t number);
+void tide_drive_dirty_unwatch_all(tide_drive_dirty *dirty);
 void tide_drive_dirty_add(tide_drive_dirty *dirty, uint32_t number,
                           const tide_drive_folders *folders);
 /* Moves what is to be scanned to `folders`, which is empty. */

@@ -19,9 +19,10 @@ struct drive {
     tide_ignore *ignore;
     tide_drive_tree *tree; /* NULL: not watched now */
     tide_drive_changes changes;
-    uint64_t open_at_ms, scan_at_ms;
+    uint64_t poll_ms, rescan_ms, open_at_ms;
+    uint64_t polled_ms, scanned_ms;                     /* the last time */
+    bool scan_now;                                      /* it is due, whenever it was last */
     bool asked;                                         /* for a sync, at least once */
-    bool poll;                                          /* look at what is online */
     char trouble[TEXT_BYTES], sync_trouble[TEXT_BYTES]; /* what was told last; "": nothing */
 };
 
@@ -30,13 +31,14 @@ struct tide_drive_watcher {
     tide_mem *mem;
     const struct tide_drive_watch_ops *ops;
     void *arg;
-    struct tide_drive_watch_times times;
+    uint64_t again_ms;
     struct tide_waker waker;
     tide_thread *thread;
     bool stop, look; /* atomic */
     struct drive *drives[TIDE_DRIVE_WATCHED_MAX];
     size_t count;
-    uint64_t tick_at_ms; /* when the list and what is online are looked at next */
+    uint64_t now_ms;     /* of this step */
+    uint64_t list_at_ms; /* the list is to be read then; UINT64_MAX: it was */
     char trouble[TEXT_BYTES];
 };
 
@@ -73,6 +75,8 @@ static struct drive *drive_new(tide_drive_watcher *watcher, const struct tide_dr
         return NULL;
     tide_drive_changes_init(&drive->changes, watcher->mem);
     drive->number = as->number;
+    drive->polled_ms = watcher->now_ms;
+    drive->scan_now = true;
     drive->texts_bytes = name + root + as->ignore.bytes + 1;
     drive->name = tide_mem_new(watcher->mem, drive->texts_bytes);
     if (drive->name == NULL ||
@@ -96,6 +100,13 @@ static bool is_same(const struct drive *drive, const struct tide_drive_watched *
            tide_text_equal(tide_text_of(drive->patterns), as->ignore);
 }
 
+static void times_set(struct drive *drive, const struct tide_drive_watched *as)
+{
+    TIDE_ASSERT(as->poll_ms > 0 && as->rescan_ms > 0);
+    drive->poll_ms = as->poll_ms;
+    drive->rescan_ms = as->rescan_ms;
+}
+
 /* A drive with other patterns is a new one: other folders are watched, and all is scanned. */
 static void visit(const struct tide_drive_watched *as, void *arg)
 {
@@ -105,6 +116,7 @@ static void visit(const struct tide_drive_watched *as, void *arg)
     for (size_t i = 0; i < watcher->count; i++)
         if (is_same(watcher->drives[i], as)) {
             watcher->drives[i]->seen = true;
+            times_set(watcher->drives[i], as);
             return;
         }
     if (watcher->count < TIDE_DRIVE_WATCHED_MAX)
@@ -117,6 +129,7 @@ static void visit(const struct tide_drive_watched *as, void *arg)
         return;
     }
     drive->seen = true;
+    times_set(drive, as);
     watcher->drives[watcher->count++] = drive;
 }
 
@@ -145,18 +158,29 @@ static bool look_at_list(tide_drive_watcher *watcher)
 /* ---- one drive ---- */
 
 /* How long it takes until everything is scanned again. */
-static uint64_t rescan_ms(const tide_drive_watcher *watcher, const struct drive *drive)
+static uint64_t rescan_ms(const struct drive *drive)
 {
     const bool whole =
         drive->tree != NULL && tide_drive_tree_now(drive->tree) == TIDE_DRIVE_TREE_WHOLE;
-    return whole || watcher->times.rescan_ms < TIDE_DRIVE_UNWATCHED_MS ? watcher->times.rescan_ms
-                                                                       : TIDE_DRIVE_UNWATCHED_MS;
+    return whole || drive->rescan_ms < TIDE_DRIVE_UNWATCHED_MS ? drive->rescan_ms
+                                                               : TIDE_DRIVE_UNWATCHED_MS;
 }
 
-static void scan_all(const tide_drive_watcher *watcher, struct drive *drive, uint64_t now_ms)
+static uint64_t scan_at_ms(const struct drive *drive)
+{
+    return drive->scan_now ? 0 : drive->scanned_ms + rescan_ms(drive);
+}
+
+static uint64_t poll_at_ms(const struct drive *drive)
+{
+    return drive->polled_ms + drive->poll_ms;
+}
+
+static void scan_all(struct drive *drive, uint64_t now_ms)
 {
     tide_drive_changes_add_all(&drive->changes, now_ms);
-    drive->scan_at_ms = now_ms + rescan_ms(watcher, drive);
+    drive->scanned_ms = now_ms;
+    drive->scan_now = false;
 }
 
 static void tell_part(tide_drive_watcher *watcher, struct drive *drive)
@@ -165,7 +189,7 @@ static void tell_part(tide_drive_watcher *watcher, struct drive *drive)
     (void)snprintf(text, sizeof text,
                    "not all folders can be watched, so everything is scanned every %" PRIu64
                    " s: %.300s",
-                   rescan_ms(watcher, drive) / 1000, tide_drive_tree_why(drive->tree));
+                   rescan_ms(drive) / 1000, tide_drive_tree_why(drive->tree));
     trouble(watcher, drive->name, drive->trouble, text);
 }
 
@@ -173,7 +197,7 @@ static void open_tree(tide_drive_watcher *watcher, struct drive *drive, uint64_t
 {
     tide_error err = {TIDE_OK, 0, ""};
     char text[80];
-    drive->open_at_ms = now_ms + watcher->times.again_ms;
+    drive->open_at_ms = now_ms + watcher->again_ms;
     tide_drive_tree_free(drive->tree);
     drive->tree = NULL;
     if (tide_drive_tree_new(drive->root, drive->ignore, watcher->mem, &drive->tree, &err) ==
@@ -183,12 +207,12 @@ static void open_tree(tide_drive_watcher *watcher, struct drive *drive, uint64_t
         drive->trouble[0] = '\0';
         if (tide_drive_tree_now(drive->tree) == TIDE_DRIVE_TREE_PART)
             tell_part(watcher, drive);
-        scan_all(watcher, drive, now_ms);
+        scan_all(drive, now_ms);
         return;
     }
     trouble(watcher, drive->name, drive->trouble, err.text);
-    if (now_ms >= drive->scan_at_ms)
-        scan_all(watcher, drive, now_ms);
+    if (now_ms >= scan_at_ms(drive))
+        scan_all(drive, now_ms);
 }
 
 static void look_at_folder(tide_drive_watcher *watcher, struct drive *drive, uint64_t now_ms)
@@ -204,16 +228,16 @@ static void look_at_folder(tide_drive_watcher *watcher, struct drive *drive, uin
         trouble(watcher, drive->name, drive->trouble, tide_drive_tree_why(drive->tree));
         tide_drive_tree_free(drive->tree);
         drive->tree = NULL;
-        drive->open_at_ms = now_ms + watcher->times.again_ms;
-        scan_all(watcher, drive, now_ms); /* which finds out what it is */
+        drive->open_at_ms = now_ms + watcher->again_ms;
+        scan_all(drive, now_ms); /* which finds out what it is */
     } else if (now != before) {
         tell_part(watcher, drive);
-        drive->scan_at_ms = now_ms; /* folders came that are not watched */
+        drive->scan_now = true; /* folders came that are not watched */
     }
-    if (now_ms >= drive->scan_at_ms && now == TIDE_DRIVE_TREE_PART && before == now)
+    if (now_ms >= scan_at_ms(drive) && now == TIDE_DRIVE_TREE_PART && before == now)
         open_tree(watcher, drive, now_ms); /* there may be room by now */
-    else if (now_ms >= drive->scan_at_ms)
-        scan_all(watcher, drive, now_ms);
+    else if (now_ms >= scan_at_ms(drive))
+        scan_all(drive, now_ms);
 }
 
 static void ask_for_sync(tide_drive_watcher *watcher, struct drive *drive, uint64_t now_ms)
@@ -223,7 +247,8 @@ static void ask_for_sync(tide_drive_watcher *watcher, struct drive *drive, uint6
     tide_text path;
     tide_drive_folders_init(&folders, watcher->mem);
     const bool due = tide_drive_changes_take(&drive->changes, now_ms, &folders);
-    if (due || (drive->poll && drive->asked)) { /* DWT1 */
+    const bool poll = now_ms >= poll_at_ms(drive);
+    if (due || (poll && drive->asked)) { /* DWT1 */
         drive->asked = true;
         const tide_status rc = watcher->ops->sync(watcher->arg, drive->number, &folders, &err);
         trouble(watcher, drive->name, drive->sync_trouble, rc == TIDE_OK ? "" : err.text);
@@ -232,41 +257,41 @@ static void ask_for_sync(tide_drive_watcher *watcher, struct drive *drive, uint6
         for (size_t at = 0; rc != TIDE_OK && tide_drive_folders_next(&folders, &at, &path);)
             tide_drive_changes_add(&drive->changes, path, false, now_ms);
     }
-    drive->poll = false;
+    if (poll)
+        drive->polled_ms = now_ms;
     tide_drive_folders_done(&folders);
 }
 
 static uint64_t wake_at_ms(const struct drive *drive)
 {
     const uint64_t open_ms = drive->tree == NULL ? drive->open_at_ms : UINT64_MAX;
-    const uint64_t scan_ms = drive->scan_at_ms < open_ms ? drive->scan_at_ms : open_ms;
+    const uint64_t scan_ms = scan_at_ms(drive), poll_ms = poll_at_ms(drive);
     const uint64_t change_ms = tide_drive_changes_wake_at_ms(&drive->changes);
-    return change_ms < scan_ms ? change_ms : scan_ms;
+    const uint64_t own_ms = scan_ms < poll_ms ? scan_ms : poll_ms;
+    const uint64_t other_ms = open_ms < change_ms ? open_ms : change_ms;
+    return own_ms < other_ms ? own_ms : other_ms;
 }
 
 /* ---- the thread ---- */
 
-static void tick(tide_drive_watcher *watcher, uint64_t now_ms)
+/* Reads the list before what is online is looked at: a drive may have gone. */
+static void tick(tide_drive_watcher *watcher)
 {
-    const bool look = __atomic_exchange_n(&watcher->look, false, __ATOMIC_ACQ_REL);
-    if (!look && now_ms < watcher->tick_at_ms)
-        return;
-    if (look_at_list(watcher) && watcher->count == 0) {
-        watcher->tick_at_ms = UINT64_MAX; /* tide_drive_watcher_look() tells of the first one */
-        return;
-    }
-    if (now_ms < watcher->tick_at_ms && watcher->tick_at_ms != UINT64_MAX)
-        return;
-    watcher->tick_at_ms = now_ms + watcher->times.poll_ms;
+    bool due = __atomic_exchange_n(&watcher->look, false, __ATOMIC_ACQ_REL) ||
+               watcher->now_ms >= watcher->list_at_ms;
     for (size_t i = 0; i < watcher->count; i++)
-        watcher->drives[i]->poll = true;
+        due = due || watcher->now_ms >= poll_at_ms(watcher->drives[i]);
+    if (due)
+        watcher->list_at_ms =
+            look_at_list(watcher) ? UINT64_MAX : watcher->now_ms + watcher->again_ms;
 }
 
 /* Returns when to come back. */
 static uint64_t step(tide_drive_watcher *watcher, uint64_t now_ms)
 {
-    tick(watcher, now_ms);
-    uint64_t at_ms = watcher->tick_at_ms;
+    watcher->now_ms = now_ms;
+    tick(watcher);
+    uint64_t at_ms = watcher->list_at_ms;
     for (size_t i = 0; i < watcher->count; i++) {
         struct drive *drive = watcher->drives[i];
         look_at_folder(watcher, drive, now_ms);
@@ -295,20 +320,18 @@ static void run(void *arg)
 
 tide_status tide_drive_watcher_start(tide_world *world, tide_mem *mem,
                                      const struct tide_drive_watch_ops *ops, void *arg,
-                                     const struct tide_drive_watch_times *times,
-                                     tide_drive_watcher **watcher_out, tide_error *err)
+                                     uint64_t again_ms, tide_drive_watcher **watcher_out,
+                                     tide_error *err)
 {
     tide_drive_watcher *watcher = tide_mem_new(mem, sizeof *watcher);
-    TIDE_ASSERT(times->poll_ms > 0 && times->rescan_ms > 0);
+    TIDE_ASSERT(again_ms > 0);
     if (watcher == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory to watch folders");
     watcher->world = world;
     watcher->mem = mem;
     watcher->ops = ops;
     watcher->arg = arg;
-    watcher->times = *times;
-    if (watcher->times.again_ms == 0)
-        watcher->times.again_ms = TIDE_DRIVE_AGAIN_MS;
+    watcher->again_ms = again_ms;
     tide_status rc = tide_waker_open(&watcher->waker, err);
     if (rc == TIDE_OK)
         rc = tide_world_thread(world, "drive watch", run, watcher, &watcher->thread, err);

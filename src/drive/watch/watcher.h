@@ -2,8 +2,8 @@
  *
  * One thread for all drives of a process.  It waits for events of the folders and for the next time at
  * which something is due: changes that have been quiet (changes.h), the next look online, the next scan
- * of everything.  So without changes it wakes up once in `poll_ms`, and at no other time; without drives,
- * never.
+ * of everything.  So without changes it wakes up when a drive is to be polled, and at no other time;
+ * without drives, never.
  *
  * A folder that is not there, or cannot be watched, is tried again; meanwhile, and where the limit of
  * watches is reached, everything is scanned more often.
@@ -32,12 +32,14 @@ struct tide_drive_watched {
     uint32_t number;
     const char *name;
     const char *root;
-    tide_text ignore; /* patterns (ignore.h) */
+    tide_text ignore;   /* patterns (ignore.h) */
+    uint64_t poll_ms;   /* between looks at what is online */
+    uint64_t rescan_ms; /* between scans of everything */
 };
 
 struct tide_drive_watch_ops {
     /* Visits the drives, each time with the same names and patterns unless they were changed.  At the
-     * start, every `poll_ms`, and after tide_drive_watcher_look(). */
+     * start, whenever one is to be polled, and after tide_drive_watcher_look(). */
     tide_status (*drives)(void *arg,
                           void (*visit)(const struct tide_drive_watched *drive, void *visit_arg),
                           void *visit_arg, tide_error *err);
@@ -49,18 +51,13 @@ struct tide_drive_watch_ops {
     void (*tell)(void *arg, const char *drive, bool trouble, const char *text);
 };
 
-struct tide_drive_watch_times {
-    uint64_t poll_ms;   /* between looks at what is online */
-    uint64_t rescan_ms; /* between scans of everything */
-    uint64_t again_ms;  /* until a folder that is not there is tried again; 0: 10 s */
-};
-
-/* All is borrowed until the end.  The functions run on the thread of the watcher. */
+/* All is borrowed until the end.  The functions run on the thread of the watcher.  `again_ms`: until a
+ * folder that is not there is tried again. */
 tide_status tide_drive_watcher_start(tide_world *world, tide_mem *mem,
                                      const struct tide_drive_watch_ops *ops, void *arg,
-                                     const struct tide_drive_watch_times *times,
-                                     tide_drive_watcher **watcher_out, tide_error *err);
-/* Drives came, went or have other patterns.  Any thread. */
+                                     uint64_t again_ms, tide_drive_watcher **watcher_out,
+                                     tide_error *err);
+/* Drives came, went or have other patterns or times.  Any thread. */
 void tide_drive_watcher_look(tide_drive_watcher *watcher);
 void tide_drive_watcher_stop(tide_drive_watcher *watcher); /* and frees; NULL is fine */
 

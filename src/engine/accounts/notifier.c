@@ -60,10 +60,11 @@ tide_status tide_engine_notifier(tide_engine *engine, const struct tide_notifier
     return rc;
 }
 
-void tide_engine_alert_mail(tide_engine *engine, struct tide_alert_mail *mail_out)
+void tide_engine_alert_mail(tide_engine *engine, const char *account,
+                            struct tide_alert_mail *mail_out)
 {
     tide_lock_take(engine->world, engine->lock);
-    *mail_out = tide_tuning_alert_mail(engine->settings);
+    *mail_out = tide_tuning_alert_mail(tide_settings_of(engine->settings, account));
     tide_lock_drop(engine->world, engine->lock);
 }
 
@@ -112,16 +113,29 @@ static tide_status show_failing(tide_transaction *transaction, bool off, bool *f
                              transaction->now_unix_ms, err);
 }
 
+/* Under the lock: for all, or for one account alone. */
+static bool any_wanted(const tide_engine *engine)
+{
+    bool wanted = engine->tuning.notices_wanted;
+    size_t at = 0;
+    const char *account = NULL;
+    while (!wanted && (account = tide_settings_account(engine->settings, &at)) != NULL)
+        wanted = tide_tuning_engine(tide_settings_of(engine->settings, account)).notices_wanted;
+    return wanted;
+}
+
 /* On the writer's thread, without the lock. */
-static struct tide_alerts_settings settings_of(void *arg, uint32_t id)
+static bool settings_of(void *arg, uint32_t id, struct tide_alerts_settings *settings_out)
 {
     tide_engine *engine = arg;
     tide_lock_take(engine->world, engine->lock);
     const struct tide_account *account = tide_engine_account_of(engine, id);
-    const struct tide_alerts_settings settings = tide_tuning_alerts(
-        account == NULL ? engine->settings : tide_account_settings(engine, account));
+    const tide_settings *settings =
+        account == NULL ? engine->settings : tide_account_settings(engine, account);
+    *settings_out = tide_tuning_alerts(settings);
+    const bool wanted = tide_tuning_engine(settings).notices_wanted;
     tide_lock_drop(engine->world, engine->lock);
-    return settings;
+    return wanted;
 }
 
 static tide_status take_run(tide_transaction *transaction, void *arg, tide_error *err)
@@ -318,7 +332,7 @@ static void notifier_main(void *arg)
         }
         notifying->look = false;
         notifying->working = true;
-        ask->off = !engine->tuning.notices_wanted;
+        ask->off = !any_wanted(engine);
         ask->fresh = ask->fresh || notifying->fresh;
         notifying->fresh = false;
         ask->clock_watched = engine->clock_watched;
@@ -352,7 +366,7 @@ tide_status tide_notifying_start(tide_engine *engine, tide_error *err)
         return rc;
     tide_lock_take(engine->world, engine->lock);
     /* Where none is wanted any more, what was shown of failures is removed. */
-    if (!notifying->on && (engine->tuning.notices_wanted || notifying->shown))
+    if (!notifying->on && (any_wanted(engine) || notifying->shown))
         rc = thread_start(engine, err);
     tide_lock_drop(engine->world, engine->lock);
     return rc;
@@ -364,7 +378,7 @@ void tide_notifying_reload(tide_engine *engine)
     notifying->fresh = true;
     if (notifying->on)
         tide_notifying_look(engine);
-    else if (notifying->notifier.send != NULL && engine->tuning.notices_wanted &&
+    else if (notifying->notifier.send != NULL && any_wanted(engine) &&
              engine->phase == TIDE_PHASE_RUN)
         (void)thread_start(engine, NULL); /* the next change of the settings tries again */
 }

@@ -16,6 +16,9 @@ void tide_account_tune(tide_engine *engine, struct tide_account *account)
     account->small_below_bytes = tuning.small_below_bytes;
     account->large_above_bytes = tuning.large_above_bytes;
     account->metadata_budget_bytes = tide_tuning_alerts(settings).metadata_budget_bytes;
+    account->attempts_max = tuning.attempts_max;
+    account->stall_after_ms = tuning.stall_after_ms;
+    account->stall_ignored_ms = tuning.stall_ignored_ms;
     __atomic_store_n(&account->retry_after_ms_max, tuning.retry_after_ms_max, __ATOMIC_RELAXED);
 }
 

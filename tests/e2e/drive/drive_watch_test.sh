@@ -102,5 +102,20 @@ echo unwatched >"$one/unwatched.txt"
 if until_true 5 online unwatched.txt unwatched; then fail "it watches all the same"; fi
 ends 0 drive sync
 online unwatched.txt unwatched || fail "a sync by serve: $(cat "$dir/serve.log")"
+# ---- one account's own settings, while it runs: a list that says no has one account that says yes
+watches() { [ "$(grep -c 'event=watching.*One' "$dir/serve.log")" = "$1" ]; }
+echo meanwhile >"$one/meanwhile.txt"
+ends 0 config set accounts.ada@example.com.drive.watch true
+until_true 10 watches 1 || fail "its own drive.watch: $(cat "$dir/serve.log")"
+until_true 20 online meanwhile.txt meanwhile || fail "what came before: $(cat "$dir/serve.log")"
+ends 0 config set accounts.ada@example.com.drive.poll 1s
+put polled.txt polled
+until_true 20 here polled.txt polled || fail "its own drive.poll: $(cat "$dir/serve.log")"
+ends 0 config set drive.watch true
+ends 0 config set accounts.ada@example.com.drive.watch false
+echo resting >"$one/resting.txt"
+if until_true 5 online resting.txt resting; then fail "it watches all the same"; fi
+ends 0 drive sync # which scans everything: nobody tells it what changed
+online resting.txt resting || fail "a sync of what is no longer watched: $(cat "$dir/serve.log")"
 stop_serve 0
 exit "$failed"

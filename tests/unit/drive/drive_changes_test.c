@@ -245,8 +245,15 @@ TEST(a_job_takes_what_was_added_once)
     tide_drive_dirty_take(dirty, 1, &taken);
     assert_true(tide_drive_folders_has(&taken, TIDE_TEXT("a")) && !taken.all);
 
-    tide_drive_dirty_unwatched(dirty);
+    tide_drive_dirty_unwatched(dirty, 2); /* another drive */
     tide_drive_folders_clear(&taken);
+    tide_drive_dirty_take(dirty, 1, &taken);
+    assert_false(tide_drive_folders_any(&taken));
+    tide_drive_dirty_unwatched(dirty, 1);
+    tide_drive_dirty_take(dirty, 1, &taken);
+    assert_true(taken.all);
+    tide_drive_folders_clear(&taken);
+    tide_drive_dirty_watched(dirty, 1); /* again: nobody told of what happened meanwhile */
     tide_drive_dirty_take(dirty, 1, &taken);
     assert_true(taken.all);
     tide_drive_folders_done(&taken);

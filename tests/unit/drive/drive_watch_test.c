@@ -535,6 +535,7 @@ struct stage {
     struct asked asked[64];
     size_t asked_count, told_count;
     char told[300];
+    uint64_t poll_ms;
     bool gone;    /* the drive was removed from the list */
     bool refuses; /* syncs cannot be asked for */
     tide_error err;
@@ -546,10 +547,14 @@ static tide_status list_drives(void *arg,
 {
     struct stage *stage = arg;
     (void)err;
-    const struct tide_drive_watched drive = {
-        .number = 7, .name = "papers", .root = stage->f->root, .ignore = TIDE_TEXT("*.tmp")};
+    struct tide_drive_watched drive = {.number = 7,
+                                       .name = "papers",
+                                       .root = stage->f->root,
+                                       .ignore = TIDE_TEXT("*.tmp"),
+                                       .rescan_ms = 3600000};
     (void)pthread_mutex_lock(&stage->lock);
     const bool gone = stage->gone;
+    drive.poll_ms = stage->poll_ms;
     (void)pthread_mutex_unlock(&stage->lock);
     if (!gone)
         visit(&drive, visit_arg);
@@ -591,11 +596,9 @@ static const struct tide_drive_watch_ops ops = {list_drives, ask, tell};
 
 static void stage_open(struct stage *stage, struct fixture *f, uint64_t poll_ms)
 {
-    *stage = (struct stage){.f = f, .lock = PTHREAD_MUTEX_INITIALIZER};
+    *stage = (struct stage){.f = f, .poll_ms = poll_ms, .lock = PTHREAD_MUTEX_INITIALIZER};
     OK(tide_world_real_new(tide_mem_heap(), &stage->world, &stage->err));
-    const struct tide_drive_watch_times times = {
-        .poll_ms = poll_ms, .rescan_ms = 3600000, .again_ms = 50};
-    OK(tide_drive_watcher_start(stage->world, tide_mem_heap(), &ops, stage, &times, &stage->watcher,
+    OK(tide_drive_watcher_start(stage->world, tide_mem_heap(), &ops, stage, 50, &stage->watcher,
                                 &stage->err));
 }
 
@@ -662,6 +665,23 @@ TEST_ON(what_is_online_is_asked_for_again_and_again, struct fixture *f, setup, t
     struct stage stage;
     stage_open(&stage, f, 700);
     assert_true(asked_at(&stage, 0).all);
+    for (size_t i = 1; i < 3; i++) {
+        const struct asked asked = asked_at(&stage, i);
+        assert_true(!asked.all && asked.count == 0);
+    }
+    stage_close(&stage);
+}
+
+/* E11.1: it waits for an hour, and less from now on. */
+TEST_ON(other_times_count_from_the_next_look_at_the_list, struct fixture *f, setup, teardown)
+{
+    struct stage stage;
+    stage_open(&stage, f, 3600000);
+    assert_true(asked_at(&stage, 0).all);
+    (void)pthread_mutex_lock(&stage.lock);
+    stage.poll_ms = 300;
+    (void)pthread_mutex_unlock(&stage.lock);
+    tide_drive_watcher_look(stage.watcher);
     for (size_t i = 1; i < 3; i++) {
         const struct asked asked = asked_at(&stage, i);
         assert_true(!asked.all && asked.count == 0);

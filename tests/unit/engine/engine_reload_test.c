@@ -306,6 +306,90 @@ CASE(settings_of_one_account_change_that_account_alone)
     assert_int_equal(retry_after_max(f, bob), TIDE_MS_HOUR);
 }
 
+static tide_status never(tide_job *job, void *context, tide_error *err)
+{
+    (void)job;
+    (void)context;
+    return tide_error_set(err, TIDE_SERVER, "never");
+}
+
+static tide_status sleeps(tide_job *job, void *context, tide_error *err)
+{
+    (void)context;
+    (void)err;
+    return tide_job_sleep(job, 60000);
+}
+
+static uint64_t budget_of(struct fixture *f, uint32_t account)
+{
+    tide_lock_take(f->world, f->engine->lock);
+    const uint64_t attempts = tide_engine_account_of(f->engine, account)->attempts_max;
+    tide_lock_drop(f->world, f->engine->lock);
+    return attempts;
+}
+
+static const char *stalled(struct fixture *f, uint64_t job)
+{
+    static tide_error why;
+    assert_int_equal(tide_job_ended(f->engine, job, &why), TIDE_UNKNOWN);
+    return why.text;
+}
+
+/* E11.2, E6.1, E7.1. */
+CASE(attempts_and_stalls_of_one_account_change_that_account_alone)
+{
+    load_settings(f, "retry: {backoff_start: 1ms, attempts_max: 3}\nstall.after: 1s\n"
+                     "accounts:\n  bob: {retry.attempts_max: 2, stall.after: 1500ms}\n");
+    fixture_open(f);
+    const uint32_t ada = new_account(f, "ada", "gmail"), bob = new_account(f, "bob", "gmail");
+    const uint32_t failing = DEFINE(f, "never", never, .context = NULL);
+    const uint32_t silent = DEFINE(f, "sleep", sleeps, .attempts_max = 1);
+    const uint64_t first[] = {
+        ENQUEUE(f, .kind = failing, .account = ada), ENQUEUE(f, .kind = failing, .account = bob),
+        ENQUEUE(f, .kind = silent, .account = ada), ENQUEUE(f, .kind = silent, .account = bob)};
+    start(f);
+    finish(f);
+    assert_int_equal(sql(f, "SELECT attempts_max FROM job WHERE id = %" PRIu64, first[0]), 3);
+    assert_int_equal(sql(f, "SELECT attempts_max FROM job WHERE id = %" PRIu64, first[1]), 2);
+    assert_string_equal(stalled(f, first[2]), "no beat for 1000 ms");
+    assert_string_equal(stalled(f, first[3]), "no beat for 1500 ms");
+
+    write_settings(f, "retry: {backoff_start: 1ms, attempts_max: 3}\nstall.after: 1s\n"
+                      "accounts:\n  bob: {retry.attempts_max: 4, stall.after: 1200ms}\n");
+    UNTIL(budget_of(f, bob) == 4);
+    assert_int_equal(budget_of(f, ada), 3);
+    const uint64_t later = ENQUEUE(f, .kind = silent, .account = bob);
+    finish(f);
+    assert_string_equal(stalled(f, later), "no beat for 1200 ms");
+}
+
+static void count(void *arg)
+{
+    (void)__atomic_add_fetch((uint64_t *)arg, 1, __ATOMIC_RELAXED);
+}
+
+/* E11.1: whoever works by settings without asking for them each time is told. */
+CASE(who_follows_the_settings_is_told_of_each_change)
+{
+    uint64_t told = 0;
+    struct tide_settings_follower follower = {count, &told, NULL};
+    load_settings(f, "");
+    fixture_open(f);
+    const uint32_t bob = new_account(f, "bob", "gmail");
+    tide_engine_settings_follow(f->engine, &follower);
+    start(f);
+    write_settings(f, "accounts:\n  bob: {drive.poll: 5m}\n");
+    UNTIL(__atomic_load_n(&told, __ATOMIC_RELAXED) == 1);
+    assert_int_equal(tide_engine_setting_u64(f->engine, bob, TIDE_SET_DRIVE_POLL), 300000);
+    write_settings(f, "# nothing else\naccounts:\n  bob: {drive.poll: 5m}\n");
+    wait_for_looks(f, 3);
+    assert_int_equal(__atomic_load_n(&told, __ATOMIC_RELAXED), 1);
+    tide_engine_settings_unfollow(f->engine, &follower);
+    write_settings(f, "");
+    UNTIL(tide_engine_setting_u64(f->engine, bob, TIDE_SET_DRIVE_POLL) == 60000);
+    assert_int_equal(__atomic_load_n(&told, __ATOMIC_RELAXED), 1);
+}
+
 CASE(alert_thresholds_of_one_account_change_that_account_alone)
 {
     load_settings(f, "alerts.bad_warn: 90%\nalerts.bad_critical: 100%\n");

@@ -10,10 +10,10 @@
 /* Whether the drive is watched: the watcher itself needs a real clock. */
 static bool watched;
 
-WRAP(bool, tide_drive_is_watched, tide_drive *drive, const char *name)
+WRAP(bool, tide_drive_is_watched, tide_drive *drive, const struct tide_drive_row *row)
 {
     (void)drive;
-    (void)name;
+    (void)row;
     return watched;
 }
 
