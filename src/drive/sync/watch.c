@@ -29,7 +29,7 @@ struct listing {
 static uint64_t setting_of(const tide_drive *drive, const struct tide_drive_row *row,
                            tide_setting setting)
 {
-    return tide_engine_setting_u64(drive->options.engine, row->account, setting);
+    return tide_engine_setting_u64(drive->options.engine, row->account, (int)setting);
 }
 
 static bool is_named(const struct tide_drive_watch *as, const char *name)
