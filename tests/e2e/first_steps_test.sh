@@ -124,6 +124,11 @@ t mail sync gil@example.com --max 1 --quiet >"$dir/out" 2>&1
 ends 0 mail status gil@example.com
 sed -n '/^  gaps/,/^  beyond/p' "$dir/out" | grep -v '^  beyond' >"$dir/gaps"
 [ "$(grep -c ' \.\.\. ' "$dir/gaps")" -eq 5 ] && grep -qE '^ +and [0-9]+ more, [0-9]+ in all' "$dir/gaps" || fail "five gaps and a count: $(cat "$dir/out")"
+# Adjacent slices that wait for the same are one gap.
+count=$(sed -n 's/.* more, \([0-9]*\) in all.*/\1/p' "$dir/gaps")
+ends 0 mail status gil@example.com --json
+apart=$(jq '.accounts[0].gaps as $g | [range($g | length) | select(. == 0 or $g[.].from_unix_ms != $g[. - 1].to_unix_ms or $g[.].state != $g[. - 1].state)] | length' "$dir/out")
+[ "${count:-0}" -eq "$apart" ] || fail "gaps: $count are counted, $apart are apart: $(cat "$dir/out")"
 
 echo "$failed failed"
 [ "$failed" -eq 0 ]

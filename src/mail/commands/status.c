@@ -101,11 +101,10 @@ static void span_text(const struct tide_mail_span *span, size_t slices, char *ou
     }
 }
 
-/* Adjacent spans that are complete, or wait to be listed, share one line. */
+/* Adjacent spans that are complete, or wait for the same, share one line. */
 static bool joins(const struct tide_mail_span *a, const struct tide_mail_span *b)
 {
-    return a->state == b->state && a->to_ms == b->from_ms &&
-           (a->state == TIDE_SPAN_COVERED || a->state == TIDE_SPAN_LISTING);
+    return a->state == b->state && a->to_ms == b->from_ms && a->state != TIDE_SPAN_FAILED;
 }
 
 static void print_spans(struct status *status, bool covered, const char *heading)
