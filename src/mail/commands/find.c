@@ -128,6 +128,13 @@ static tide_status search(struct cli *cli, const struct mail_names *names, const
     if (count > 1)
         return cli_fail(cli, TIDE_INVALID, "Give more of the id, or --account EMAIL.",
                         "more than one message has an id that begins with %.100s", id);
+    if (strlen(id) < MAIL_SHORT_ID_MIN)
+        return cli_fail(
+            cli, TIDE_NOT_FOUND,
+            "Give more of the id; `tidemark mail search` finds the ids of messages.",
+            "\"%.100s\" is too short for the beginning of an id: that has %d characters "
+            "or more",
+            id, MAIL_SHORT_ID_MIN);
     if (names->count == 1)
         return cli_fail(cli, TIDE_NOT_FOUND, "`tidemark mail search` finds the ids of messages.",
                         "there is no message %.100s in the archive of %s", id, names->list[0]);

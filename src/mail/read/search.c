@@ -51,6 +51,8 @@ struct finding {
     struct row *rows;
     size_t rows_count, rows_capacity;
     size_t current; /* the source that is searched */
+    bool passed;    /* an archive could not be searched */
+    struct tide_search_labels labels;
     tide_status rc; /* of a visit */
 };
 
@@ -271,6 +273,7 @@ static tide_status source_search(struct finding *finding, size_t index)
     tide_status rc = mail_home_take(cli, &home, source->email, email, &archive);
     const bool passed = mail_home_pass(cli, source->email, finding->sources_count, rc);
     source->over = passed;
+    finding->passed = finding->passed || passed;
     finding->archive = archive;
     if (passed)
         rc = TIDE_OK;
@@ -540,6 +543,16 @@ static tide_status query_of(struct cli *cli, tide_query **query_out)
     return cli_hint(cli, rc, "`tidemark mail search --help` lists the operators.");
 }
 
+/* A label of one account is none of the others'.  What cannot be read here may have it, and so may an
+ * account whose part of the list is over. */
+static tide_status labels_check(const struct finding *finding)
+{
+    struct cli *cli = finding->cli;
+    if (finding->search.labels == NULL || finding->passed || cli_flag(cli, "after") != NULL)
+        return TIDE_OK;
+    return tide_search_labels_check(&finding->labels, &cli->err);
+}
+
 static tide_status run(struct finding *finding)
 {
     struct cli *cli = finding->cli;
@@ -557,8 +570,14 @@ static tide_status run(struct finding *finding)
         rc = sources_find(finding);
     if (rc == TIDE_OK)
         rc = after_read(finding, cli_flag(cli, "after"));
+    if (finding->sources_count > 1)
+        finding->search.labels = &finding->labels;
     for (size_t i = 0; rc == TIDE_OK && i < finding->sources_count; i++)
         rc = source_search(finding, i);
+    if (rc == TIDE_OK)
+        rc = labels_check(finding);
+    if (rc == TIDE_INVALID && cli_flag(cli, "after") == NULL && cli->hint[0] == '\0')
+        rc = cli_hint(cli, rc, "`tidemark mail labels` lists the labels.");
     return rc == TIDE_OK ? show_all(finding) : rc;
 }
 

@@ -62,6 +62,8 @@ struct counting {
     struct sums all;
     const struct tide_found *found; /* while its labels are visited */
     bool is_unread;
+    bool passed; /* an archive could not be read */
+    struct tide_search_labels labels;
     tide_status rc;
 };
 
@@ -311,8 +313,10 @@ static tide_status count_matches(struct counting *counting, const tide_query *qu
     struct cli *cli = counting->cli;
     tide_auto_buf next = tide_buf_in(cli->mem, 4096);
     tide_auto_buf token = tide_buf_in(cli->mem, 4096);
-    struct tide_search search = {
-        .query = query, .limit = TIDE_SEARCH_PAGE_MAX, .cancel = cli->cancel};
+    struct tide_search search = {.query = query,
+                                 .limit = TIDE_SEARCH_PAGE_MAX,
+                                 .labels = counting->names.count > 1 ? &counting->labels : NULL,
+                                 .cancel = cli->cancel};
     for (bool more = true; more && counting->rc == TIDE_OK;) {
         TIDE_TRY(tide_search_run(counting->archive, &search, count_one, counting, &next, &more,
                                  &cli->err));
@@ -334,6 +338,7 @@ static tide_status count_archive(struct counting *counting, const tide_query *qu
     tide_status rc = mail_home_take(cli, &home, account, email, &archive);
     if (mail_home_pass(cli, account, counting->names.count, rc)) {
         mail_home_give(cli, archive);
+        counting->passed = true;
         return TIDE_OK;
     }
     counting->archive = archive;
@@ -356,6 +361,8 @@ static tide_status count_archives(struct counting *counting, const tide_query *q
         counting->source = i;
         rc = count_archive(counting, query);
     }
+    if (rc == TIDE_OK && !counting->passed)
+        rc = tide_search_labels_check(&counting->labels, &cli->err);
     return rc;
 }
 
@@ -650,6 +657,8 @@ tide_status cli_mail_stats(struct cli *cli)
     TIDE_TRY(grouping_of(cli, &by));
     if (cli_flag(cli, "limit") != NULL)
         TIDE_TRY(cli_number(cli, cli_flag(cli, "limit"), "--limit", &limit));
+    if (limit == 0) /* as in a search */
+        limit = ROWS_DEFAULT;
     begin(&counting, cli, by);
     const tide_status rc = count_all(&counting);
     if (rc == TIDE_OK)

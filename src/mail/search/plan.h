@@ -149,10 +149,11 @@ struct tide_searching {
     tide_arena arena;    /* the plan */
     struct tide_planned plan;
     bool descending;
-    bool strict;               /* refuse words without a letter or digit instead of ignoring them */
-    bool exact;                /* no word has forms */
-    bool lenient;              /* a label that is not there is one that no message has */
-    const tide_cancel *cancel; /* NULL: nothing cancels it */
+    bool strict;  /* refuse words without a letter or digit instead of ignoring them */
+    bool exact;   /* no word has forms */
+    bool lenient; /* a label that is not there is one that no message has */
+    struct tide_search_labels *labels; /* so, too, and noted there; NULL */
+    const tide_cancel *cancel;         /* NULL: nothing cancels it */
     tide_error *err;
 };
 

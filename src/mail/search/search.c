@@ -315,7 +315,8 @@ tide_status tide_search_run(tide_archive *archive, const struct tide_search *sea
         page.searching.descending = !search->oldest_first;
         page.searching.strict = search->strict;
         page.searching.exact = search->exact;
-        page.searching.lenient = search->lenient;
+        page.searching.lenient = search->lenient || search->labels != NULL;
+        page.searching.labels = search->labels;
         page.searching.cancel = search->cancel;
         page.searching.packer = page.reader->packer;
         rc = page_run(&page, visit, arg, next);

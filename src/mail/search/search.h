@@ -47,6 +47,7 @@ enum {
     TIDE_QUERY_DEEP = 50,
     TIDE_SEARCH_PAGE_MAX = 1000,
     TIDE_SEARCH_RANKED_MAX = 10000, /* candidates that are ranked */
+    TIDE_SEARCH_LABELS_MAX = 64,    /* of a query, that are noted; more are taken as they are */
 };
 
 /* For `utc_offset_s`: the zone of this process, with the offset that it had at each date. */
@@ -64,6 +65,19 @@ bool tide_query_is_whole(const tide_query *query);
  * matches, whatever it contains. */
 bool tide_query_denies_words(const tide_query *query);
 
+/* What several archives know of the labels of one query: one that any of them has is no mistake, though
+ * the others have no message with it.  Begins zeroed. */
+struct tide_search_labels {
+    struct tide_search_label {
+        uint32_t at; /* the character of the query */
+        bool known;  /* to an archive that was searched */
+        tide_error why;
+    } list[TIDE_SEARCH_LABELS_MAX];
+    size_t count;
+};
+/* After all archives were searched.  TIDE_INVALID: none of them has a label of the query. */
+tide_status tide_search_labels_check(const struct tide_search_labels *labels, tide_error *err);
+
 struct tide_search {
     const tide_query *query; /* NULL: everything */
     bool ranked;
@@ -71,10 +85,11 @@ struct tide_search {
     uint32_t limit;  /* 0: 50 */
     tide_text after; /* the token of the page before; empty: the first page */
     bool snippets;
-    bool strict;               /* a word without a letter or digit is TIDE_INVALID, not ignored */
-    bool exact;                /* a plain word finds no other forms, as if it had a '+' */
-    bool lenient;              /* a label that no shard has is one that no message has */
-    const tide_cancel *cancel; /* ends the search with TIDE_CANCELED; NULL: nothing does */
+    bool strict;  /* a word without a letter or digit is TIDE_INVALID, not ignored */
+    bool exact;   /* a plain word finds no other forms, as if it had a '+' */
+    bool lenient; /* a label that no shard has is one that no message has */
+    struct tide_search_labels *labels; /* so, too, and what was known is noted there; NULL */
+    const tide_cancel *cancel;         /* ends the search with TIDE_CANCELED; NULL: nothing does */
 };
 
 struct tide_found {

@@ -632,6 +632,43 @@ static struct tide_plan *label_plan(struct maker *maker, tide_text id)
     return plan;
 }
 
+static tide_status label_unknown(const struct labels *labels, const node *term, tide_error *err)
+{
+    char shown[TIDE_QUERY_SHOWN_BYTES];
+    const bool near = labels->nearest[0] != '\0';
+    tide_query_show(term->text, shown);
+    return tide_error_set(err, TIDE_INVALID, "no label \"%s\" (at character %u of the query)%s%s%s",
+                          shown, (unsigned)term->at, near ? "; did you mean \"" : "",
+                          labels->nearest, near ? "\"?" : "");
+}
+
+/* A hint of any archive is kept. */
+static void label_note(struct tide_search_labels *notes, const struct labels *labels,
+                       const node *term)
+{
+    struct tide_search_label *note = notes->list;
+    while (note < notes->list + notes->count && note->at != term->at)
+        note++;
+    if (note == notes->list + TIDE_SEARCH_LABELS_MAX)
+        return;
+    const bool first = note == notes->list + notes->count;
+    if (first) {
+        *note = (struct tide_search_label){.at = term->at};
+        notes->count++;
+    }
+    note->known = note->known || labels->count > 0;
+    if (first || labels->nearest[0] != '\0')
+        (void)label_unknown(labels, term, &note->why);
+}
+
+tide_status tide_search_labels_check(const struct tide_search_labels *labels, tide_error *err)
+{
+    for (size_t i = 0; i < labels->count; i++)
+        if (!labels->list[i].known)
+            return tide_error_set(err, TIDE_INVALID, "%s", labels->list[i].why.text);
+    return TIDE_OK;
+}
+
 static struct part *label_part(struct maker *maker, const node *term)
 {
     struct tide_searching *searching = maker->searching;
@@ -642,15 +679,12 @@ static struct part *label_part(struct maker *maker, const node *term)
         labels_of_shard(maker, searching->shards->list[i], &labels, term->text);
     if (maker->rc != TIDE_OK)
         return NULL;
+    if (searching->labels != NULL)
+        label_note(searching->labels, &labels, term);
     if (labels.count == 0 && searching->lenient)
         return part_plan(maker, plan_new(maker, TIDE_PLAN_NONE), term->negated);
     if (labels.count == 0) {
-        char shown[TIDE_QUERY_SHOWN_BYTES];
-        tide_query_show(term->text, shown);
-        maker->rc = tide_error_set(
-            searching->err, TIDE_INVALID, "no label \"%s\" (at character %u of the query)%s%s%s",
-            shown, (unsigned)term->at, labels.nearest[0] == '\0' ? "" : "; did you mean \"",
-            labels.nearest, labels.nearest[0] == '\0' ? "" : "\"?");
+        maker->rc = label_unknown(&labels, term, searching->err);
         return NULL;
     }
     struct tide_plan *plan = label_plan(maker, labels.ids[0]);

@@ -102,6 +102,31 @@ jq -S '[.groups[] | {name, messages, bytes, in_gmail, in_gmail_bytes, oldest_uni
 t mail labels --json | jq -S '[.labels[] | {name, messages, bytes, in_gmail, in_gmail_bytes, oldest_unix_ms, newest_unix_ms, query}] | sort_by(.name)' >"$dir/grouped"
 cmp -s "$dir/walked" "$dir/grouped" || fail "labels and stats differ: $(diff "$dir/walked" "$dir/grouped")"
 
+# ---- a label of one account is no mistake in the others (M20)
+finds "$plans" "label:\"bob's plans\""
+finds '' "label:\"bob's plans\" label:unread from:nobody@shop.example"
+finds "$plans $under" "{label:\"bob's plans\" subject:under}"
+ends 1 mail search "label:\"bob's plans\"" --account "$user"
+grep -q 'tidemark mail labels' "$dir/err" || fail "no hint: $(cat "$dir/err")"
+ends 0 mail stats "label:\"bob's plans\"" --json
+[ "$(jq .all.messages "$dir/out")" -eq 1 ] || fail "stats of a label: $(cat "$dir/out")"
+for command in search stats; do
+    ends 1 mail $command "label:\"bob's plan\""
+    grep -q "no label \"bob's plan\".*did you mean \"Bob's plans\"" "$dir/err" || fail "$command: $(cat "$dir/err")"
+    ends 1 mail $command "{label:\"bob's plans\" label:nowhere}"
+    grep -q 'no label "nowhere"' "$dir/err" || fail "$command: $(cat "$dir/err")"
+done
+ends 0 mail stats --limit 0
+grep -q 'no messages match' "$dir/out" && fail "stats --limit 0: $(cat "$dir/out")"
+ends 1 mail show "${plans:0:3}"
+grep -q 'too short' "$dir/err" || fail "three characters of an id: $(cat "$dir/err")"
+
+# ---- the same mailbox in other letters is the same mailbox (M16)
+ends 1 account add gmail BOB@example.com --endpoint "$origin" --bearer tok-bob@example.com
+grep -q 'here already, as bob@example.com' "$dir/err" || fail "another spelling: $(cat "$dir/err")"
+[ ! -e "$dir/home/archive/BOB@example.com" ] || fail "another spelling has an archive"
+sign_in bob@example.com tok-bob@example.com
+
 # ---- a directory that is no archive of its own hides no other
 cp -r "$archive" "$archive.old"
 ends 3 mail search --json from:bob@example.com
