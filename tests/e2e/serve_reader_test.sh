@@ -239,7 +239,16 @@ get "mail/none@example.org/people?q=b" 404
 ends 0 reader people "$user" be
 grep -q 'Ben *ben@example.org' "$dir/out" || fail "people: $(cat "$dir/out")"
 people_file=$dir/home/cache/reader/$user.people
+get "$mail/lists" 200
+version=$(jq -r .version "$dir/body")
+get "$mail/changes?since=$version" 200
+holds '.archive | not'
 ends 0 mail sync "$user"
+# What only the mirror stored is told, too: lists and counts may have more.
+get "$mail/changes?since=$version" 200
+holds '.archive and (.reset | not)'
+get reader/status 200
+holds ".accounts[0].version != \"$version\""
 archived() { get "$mail/people?q=be" 200 && [ "$(sqlite3 "$people_file" 'SELECT sum(ready) > 5 FROM seen WHERE shard < 4294967295')" = 1 ]; }
 until_true 60 archived || fail "of the archive: $(sqlite3 "$people_file" 'SELECT * FROM seen')"
 knows BE ben@example.org || fail "people: $(cat "$dir/body")"

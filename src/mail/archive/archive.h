@@ -315,6 +315,8 @@ struct tide_parties {
 tide_status tide_archive_parties(tide_archive *archive, uint32_t shard, int64_t rowid,
                                  bool (*visit)(const struct tide_parties *parties, void *arg),
                                  void *arg, tide_error *err);
+/* Another number after every commit to a shard, and when one came, went or was replaced (ARC5); cheap. */
+tide_status tide_archive_version(tide_archive *archive, uint64_t *version_out, tide_error *err);
 /* How many messages of a shard are ready; cheap. */
 tide_status tide_archive_ready(tide_archive *archive, uint32_t shard, uint64_t *count_out,
                                tide_error *err);

@@ -153,6 +153,7 @@ static const char *const statements[TIDE_SHARD_SQL] = {
         " WHERE message.id > ?1 ORDER BY message.id",
     [TIDE_SHARD_READY] = "SELECT (SELECT messages FROM shard) -"
                          " (SELECT count(*) FROM message WHERE mark < 2)",
+    [TIDE_SHARD_VERSION] = "SELECT id, generation FROM shard",
     /* Counts of a range of ids, which are times; then those in it that do not count after all. */
     [TIDE_SHARD_DAY_LABEL] = "SELECT count(*) FROM message_label WHERE label ="
                              " (SELECT id FROM label WHERE label = ?1)"

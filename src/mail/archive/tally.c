@@ -1,7 +1,10 @@
 /* tally.c - counts messages: those that are gone, imported, not indexed, or unreadable; those of a label,
- * and by day. */
+ * and by day.  And whether there is anything to count again. */
 #include "mail/archive/inside.h"
 
+#include "base/hash.h"
+
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -196,5 +199,30 @@ tide_status tide_archive_counts(tide_archive *archive,
                   json_integer_value(json_object_get(shard->unread, label)), arg);
         }
     }
+    return rc;
+}
+
+/* ---- whether anything has changed ---- */
+
+tide_status tide_archive_version(tide_archive *archive, uint64_t *version_out, tide_error *err)
+{
+    tide_auto_reader *reader = NULL;
+    uint64_t version = TIDE_HASH_START;
+    tide_status rc = tide_reader_take_all(archive, &reader, err);
+    for (struct tide_shard *shard = NULL;
+         tide_reader_next(reader, TIDE_OLDEST_FIRST, &shard, &rc, err);) {
+        char one[120];
+        bool there = false;
+        tide_auto_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_VERSION);
+        rc = tide_db_step(&shard->db, row, &there, err);
+        if (rc != TIDE_OK || !there)
+            continue;
+        const tide_text id = tide_column_text(row, 0);
+        (void)snprintf(one, sizeof one, "%u %.*s %" PRIu64 "\n", shard->key, (int)id.bytes, id.data,
+                       tide_column_u64(row, 1));
+        version = tide_hash(version, tide_text_of(one));
+    }
+    if (rc == TIDE_OK)
+        *version_out = version;
     return rc;
 }

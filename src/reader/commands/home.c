@@ -1,5 +1,6 @@
 #include "reader/commands/home.h"
 
+#include "base/hash.h"
 #include "ledger/rows.h"
 #include "mail/commands/home.h"
 #include "mail/rows.h"
@@ -93,7 +94,7 @@ static tide_status cache_open(struct reader_home *home)
 
 tide_status reader_home_open(struct cli *cli, const char *email, struct reader_home *home)
 {
-    *home = (struct reader_home){.cli = cli, .all = {.floor_ms = INT64_MAX}};
+    *home = (struct reader_home){.cli = cli, .all = {.floor_ms = INT64_MAX, .shown_ms = INT64_MAX}};
     (void)snprintf(home->email, sizeof home->email, "%s", email);
     home->mailbox.mem = cli->mem;
     if (!is_account(email))
@@ -124,7 +125,23 @@ static void nothing(tide_text message, void *arg)
     (void)arg;
 }
 
-tide_status reader_home_version(const struct reader_home *home, char version[48])
+/* Of the archive.  A mark that moves changes what is shown only until it reaches what the reader listed itself
+ * (view.h VWR2).  An archive that cannot be read has none: who lists it is told why. */
+static uint64_t archive_version(const struct reader_home *home)
+{
+    const struct tide_reader_mailbox *mailbox = &home->mailbox;
+    const int64_t mark_ms =
+        mailbox->mirror_mark_ms < home->all.shown_ms ? mailbox->mirror_mark_ms : home->all.shown_ms;
+    uint64_t version = 0;
+    char joins[64];
+    if (mailbox->archive == NULL ||
+        tide_archive_version(mailbox->archive, &version, NULL) != TIDE_OK)
+        return 0;
+    (void)snprintf(joins, sizeof joins, "%" PRId64 " %" PRId64, mailbox->mirror_since_ms, mark_ms);
+    return tide_hash(version, tide_text_of(joins));
+}
+
+tide_status reader_home_version(const struct reader_home *home, char version[READER_VERSION_BYTES])
 {
     uint64_t cached = 0;
     uint64_t acted = 0;
@@ -134,7 +151,8 @@ tide_status reader_home_version(const struct reader_home *home, char version[48]
     if (home->mailbox.has_overlay)
         TIDE_TRY(tide_overlay_changes(home->mailbox.db, home->mailbox.account, UINT64_MAX >> 1,
                                       nothing, NULL, &acted, err));
-    (void)snprintf(version, 48, "%" PRIu64 ".%" PRIu64, cached, acted);
+    (void)snprintf(version, READER_VERSION_BYTES, "%" PRIu64 ".%" PRIu64 ".%" PRIu64, cached, acted,
+                   archive_version(home));
     return TIDE_OK;
 }
 

@@ -19,8 +19,10 @@ struct reader_home {
 tide_status reader_home_open(struct cli *cli, const char *email, struct reader_home *home);
 void reader_home_close(struct reader_home *home);
 
-/* "17.4": the versions of cache and overlay. */
-tide_status reader_home_version(const struct reader_home *home, char version[48]);
+enum { READER_VERSION_BYTES = 72 };
+/* "17.4.9": the versions of cache and overlay, which `changes` can name the messages of; and of what else
+ * a list is made from: the archive, and how far it joins what was listed. */
+tide_status reader_home_version(const struct reader_home *home, char version[READER_VERSION_BYTES]);
 
 /* Opens a message: of the archive, or its body in the cache.  *body_out: "archive", "cache" or "none";
  * with "none" the view is empty.  TIDE_NOT_FOUND: it is not known here. */

@@ -179,6 +179,15 @@ static tide_status rows_of(const struct reader_home *home, const json_t *ids, ti
     return TIDE_OK;
 }
 
+/* Whether something was stored or moved in the archive, which keeps no list of it. */
+static bool archive_changed(const char *since, const char *version)
+{
+    uint64_t before = 0;
+    uint64_t now = 0;
+    (void)sscanf(version, "%*u.%*u.%" SCNu64, &now);
+    return sscanf(since, "%*u.%*u.%" SCNu64, &before) != 1 || before != now;
+}
+
 static tide_status changed_ids(const struct reader_home *home, const char *since, json_t *ids,
                                bool *whole_out)
 {
@@ -202,8 +211,9 @@ static tide_status changed_ids(const struct reader_home *home, const char *since
 static tide_status changes(const struct reader_home *home)
 {
     struct cli *cli = home->cli;
-    const char *since = cli_flag(cli, "since");
-    char version[48];
+    const char *said = cli_flag(cli, "since");
+    const char *since = said == NULL ? "" : said;
+    char version[READER_VERSION_BYTES];
     json_auto_t *ids = json_object();
     tide_json items;
     tide_json gone;
@@ -212,13 +222,14 @@ static tide_status changes(const struct reader_home *home)
     tide_json_array(&gone);
     tide_status rc = reader_home_version(home, version); /* before what it stands for */
     if (rc == TIDE_OK)
-        rc = changed_ids(home, since == NULL ? "" : since, ids, &whole);
+        rc = changed_ids(home, since, ids, &whole);
     if (rc == TIDE_OK && whole)
         rc = rows_of(home, ids, &items, &gone);
     if (rc == TIDE_OK) {
         reader_rows_print(cli, items.value);
         tide_json_set_cstr(&cli->json, "version", version);
         tide_json_set_bool(&cli->json, "reset", !whole);
+        tide_json_set_bool(&cli->json, "archive", archive_changed(since, version));
     }
     tide_json_set(&cli->json, "items", &items);
     tide_json_set(&cli->json, "gone", &gone);

@@ -153,7 +153,7 @@ static tide_status account_look(struct looking *looking, struct reader_home *hom
     const char *name = said != NULL ? said : home->listed ? "passive" : "initial";
     const struct reader_work *work = reader_working_of(&looking->working, home->mailbox.account);
     const json_int_t next = json_integer_value(json_object_get(state, "next_poll_unix_ms"));
-    char version[48] = "";
+    char version[READER_VERSION_BYTES] = "";
     uint64_t waiting = 0;
     tide_json one;
     TIDE_TRY(reader_home_version(home, version));
@@ -264,7 +264,7 @@ static tide_status folders_show(struct folders *folders)
     static const char *const headings[] = {"ID", "NAME", "UNREAD", "TOTAL"};
     const struct reader_home *home = folders->home;
     struct cli *cli = home->cli;
-    char version[48];
+    char version[READER_VERSION_BYTES];
     TIDE_TRY(reader_home_version(home, version));
     TIDE_TRY(tide_reader_totals(&home->mailbox, folders->totals, folders->unread, &cli->err));
     cli_table_begin(cli, headings, sizeof headings / sizeof headings[0]);
