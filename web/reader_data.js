@@ -11,7 +11,11 @@ import { drop, live, subscribe } from './live.js'
  * @typedef {{ account: string, state: string, doing?: { kind: string, what: string } | null, waiting?: Record<string, number>,
  *   actions?: { waiting: number, refused: number }, offline_since?: number | null, next_poll_unix_ms?: number | null,
  *   initial?: { done: number, total: number | null, unit?: string } | null, version: string | number }} Status */
-/** @typedef {{ version: string | number, reset: boolean, items: Row[], gone: string[] }} News */
+/** `archive`: something was stored or moved there, nobody says what: lists and counts may have more.
+ * @typedef {{ version: string | number, reset: boolean, archive?: boolean, items: Row[], gone: string[] }} News */
+
+const ARCHIVE_MS = 2000
+const ARCHIVE_SHARE = 50 // of the time, what a mirror that stores all the time may cost who looks on
 
 /** One account of the reader. */
 export class Box {
@@ -25,6 +29,9 @@ export class Box {
     this.status = null
     this.busy = false
     this.again = false
+    /** Until then the archive alone is no reason to ask, and whether it is asked then. */
+    this.restsUntil = 0
+    this.rests = false
     /** Messages that something is done to, and when that ended: an answer that was asked for before does not know of it.
      * @type {Map<string, { ended_ms: number }>} */
     this.acting = new Map()
@@ -104,10 +111,11 @@ export async function catchUp(box) {
       if (sure.length === news.items.length) box.version = String(news.version) // else they are asked for again when that ends
       news.items = sure
       for (const row of news.items) row.account = box.account
-      if (news.reset || news.items.length > 0 || news.gone.length > 0) {
+      if (news.reset || news.archive || news.items.length > 0 || news.gone.length > 0) {
         spread(box, news)
         await loadFolders(box)
       }
+      if (news.archive) box.restsUntil = Date.now() + Math.max(ARCHIVE_MS, (performance.now() - asked_ms) * ARCHIVE_SHARE)
     } while (box.again)
   } catch {
     // The stream tells of it again; a server that is away is said by the banner.
@@ -116,14 +124,32 @@ export async function catchUp(box) {
   }
 }
 
+/** What changes name the messages of, and the archive.
+ * @param {string} version "17.4.9" */
+const partsOf = (version) => version.split(/\.(?=[^.]*$)/)
+
+/** The archive changes all the time while a mirror stores: it is asked for when it has rested.
+ * @param {Box} box */
+function rest(box) {
+  if (box.rests) return
+  box.rests = true
+  setTimeout(() => {
+    box.rests = false
+    void catchUp(box)
+  }, box.restsUntil - Date.now())
+}
+
 /** @param {{ accounts: Status[] }} data */
 function take(data) {
   for (const status of data.accounts) {
     const box = boxOf(status.account)
     const fresh = box.status === null
     box.status = status
-    if (box.version !== '' && String(status.version) !== box.version) void catchUp(box)
-    else if (fresh && box.folders.length === 0) void loadFolders(box)
+    const version = String(status.version)
+    if (box.version !== '' && version !== box.version) {
+      if (partsOf(version)[0] === partsOf(box.version)[0] && Date.now() < box.restsUntil) rest(box)
+      else void catchUp(box)
+    } else if (fresh && box.folders.length === 0) void loadFolders(box)
     spread(box, null)
   }
 }

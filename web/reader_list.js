@@ -110,9 +110,13 @@ export class List {
     this.owner = owner
     /** @type {Rows | null} */
     this.rows = null
-    /** The marked place, and the message that was there. */
+    /** The marked place, and the message that was there, with its time; -1: none, until that message is here. */
     this.place = 0
     this.key = ''
+    this.ms = 0
+    /** The row that a key means which had to wait for it.
+     * @type {Row | null} */
+    this.meant = null
     /** @type {Map<string, Row>} */
     this.selected = new Map()
     /** @type {Slot[]} */
@@ -160,9 +164,24 @@ export class List {
   find() {
     const place = this.key ? this.rows?.places.get(this.key) : undefined
     if (place !== undefined) this.place = place
+    if (this.place < 0) return
     this.place = Math.max(0, Math.min(this.place, (this.rows?.total ?? 1) - 1))
     const row = this.rows?.at(this.place)
-    if (row) this.key = keyOf(row)
+    if (row) this.note(row)
+  }
+
+  /** @param {Row | undefined} row */
+  note(row) {
+    this.key = row ? keyOf(row) : ''
+    this.ms = row?.internal_unix_ms ?? 0
+  }
+
+  /** Marks a message once it is here, and nothing until then.
+   * @param {string} key */
+  expect(key) {
+    this.place = -1
+    this.key = key
+    this.find()
   }
 
   /** What is at the top of the view; null: the newest, and it stays the newest; undefined: not known yet. */
@@ -255,17 +274,27 @@ export class List {
   // ---- the mark
 
   marked() {
-    return this.rows?.at(this.place)
+    return this.meant ?? this.rows?.at(this.place)
+  }
+
+  /** Does something to a row as if it were the marked one.
+   * @param {Row} row @param {() => void} run */
+  mean(row, run) {
+    this.meant = row
+    try {
+      run()
+    } finally {
+      this.meant = null
+    }
   }
 
   /** @param {number} place */
   mark(place) {
     const total = this.rows?.total ?? 0
     this.place = Math.max(0, Math.min(place, total - 1))
-    const row = this.marked()
-    this.key = row ? keyOf(row) : ''
+    this.note(this.rows?.at(this.place))
     const top = this.place * this.row_px
-    if (top < this.top) this.top = top
+    if (top < this.top || this.height === 0) this.top = top
     else if (top + this.row_px > this.top + this.height) this.top = top + this.row_px - this.height
     this.settle()
     this.owner.changed()
@@ -296,7 +325,8 @@ export class List {
   /** From the mark to a place.
    * @param {number} place */
   selectTo(place) {
-    for (let at = Math.min(place, this.place); at <= Math.max(place, this.place); at++) {
+    const mark = this.place < 0 ? place : this.place
+    for (let at = Math.min(place, mark); at <= Math.max(place, mark); at++) {
       const row = this.rows?.at(at)
       if (row) this.selected.set(keyOf(row), row)
     }
@@ -312,13 +342,14 @@ export class List {
   /** Those selected, or the marked one. */
   chosen() {
     const row = this.marked()
-    return this.selected.size > 0 ? [...this.selected.values()] : row ? [row] : []
+    return this.selected.size > 0 && !this.meant ? [...this.selected.values()] : row ? [row] : []
   }
 
   /** "12 selected", or where the mark is */
   words() {
     const total = this.rows?.total ?? 0
     const of = this.rows?.exact ? ` of ${number(total)}` : ''
-    return this.selected.size > 0 ? `${number(this.selected.size)} selected${of}` : total > 0 ? number(this.place + 1) + of : ''
+    if (this.selected.size > 0) return `${number(this.selected.size)} selected${of}`
+    return total === 0 ? '' : this.place >= 0 ? number(this.place + 1) + of : this.rows?.exact ? number(total) : ''
   }
 }

@@ -131,6 +131,9 @@ export class Rows {
     this.trouble = null
     /** @type {[number, number]} */
     this.wanted = [0, 0]
+    /** Places whose rows somebody waits for.
+     * @type {Set<{ place: number, row: Row | undefined }>} */
+    this.awaited = new Set()
   }
 
   /** Counts. */
@@ -181,6 +184,7 @@ export class Rows {
       const place = run.end++
       this.rows.set(place, row)
       this.places.set(keyOf(row), place)
+      for (const one of this.awaited) if (one.place === place) one.row ??= row
       const day = this.days[this.dayOf(place)]
       if (day && (row.internal_unix_ms >= day.ms || row.internal_unix_ms < day.ms - DAY_MS)) this.stale = true
     }
@@ -239,6 +243,19 @@ export class Rows {
     this.changed()
   }
 
+  /** The row of a place once it has come; what is taken out before it meanwhile moves the place.
+   * @param {number} place @returns {Promise<Row | undefined>} */
+  async come(place) {
+    const one = { place, row: this.rows.get(place) }
+    this.awaited.add(one)
+    try {
+      for (let tries = 0; tries < 3 && !one.row; tries++) await this.load(one.place, one.place)
+    } finally {
+      this.awaited.delete(one)
+    }
+    return one.row
+  }
+
   /** Only what is near stays.
    * @param {number} from @param {number} to */
   forget(from, to) {
@@ -252,18 +269,19 @@ export class Rows {
     }
   }
 
-  /** The place of a message, or of what is next to where it was.
+  /** The place of a message, or of what is next to where it was; -1: it is not among the first `most` of its day.
    * @param {{ key: string, ms: number }} anchor */
-  async locate(anchor) {
+  async locate(anchor, most = Infinity) {
     await this.load(0, -1)
     const day = this.days.findIndex((one) => anchor.ms >= one.ms - DAY_MS)
     if (day < 0 && this.days.length > 0) return Math.max(0, this.total - 1)
-    let place = this.days[day]?.start ?? 0
-    for (;; place++) {
+    const start = this.days[day]?.start ?? 0
+    for (let place = start; place - start < most; place++) {
       await this.load(place, place)
       const row = this.rows.get(place)
       if (!row || keyOf(row) === anchor.key || row.internal_unix_ms < anchor.ms) return Math.max(0, Math.min(place, this.total - 1))
     }
+    return -1
   }
 
   /** Accounts whose servers have more than what is known, once the end is in sight. */
@@ -290,6 +308,7 @@ export class Rows {
     const rows = [...this.rows].filter(([place]) => !out.has(place))
     this.rows = new Map(rows.map(([place, row]) => [moved(place), row]))
     this.places = new Map([...this.rows].map(([place, row]) => [keyOf(row), place]))
+    for (const one of this.awaited) if (!one.row) one.place = moved(one.place)
     for (const run of this.runs) Object.assign(run, { start: moved(run.start), end: moved(run.end) })
     this.days = this.days.map((day) => ({ ...day, start: moved(day.start) }))
     this.total -= gone.length

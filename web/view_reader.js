@@ -10,6 +10,7 @@ import { act, allowed, canUndo, changes, tellRefused, undo } from './reader_act.
 import { forgetAhead, forgetAllAhead, lookAhead } from './reader_ahead.js'
 import { accounts, begin, belongs, boxOf, boxesOf, catchUp, end, followNews, loadFolders, offline } from './reader_data.js'
 import { List } from './reader_list.js'
+import { onRow, seek } from './reader_mark.js'
 import * as notes from './reader_notify.js'
 import { bare, forward, mailto, reply } from './reader_quote.js'
 import { Cursor, Merge, Rows, keyOf } from './reader_rows.js'
@@ -170,12 +171,16 @@ async function renew() {
       renewSoon()
       return
     }
+    const mark = list.place >= 0 && list.key ? { key: list.key, ms: list.ms } : null
+    const marked = mark ? await rows.locate(mark) : list.place
     const place = spot ? await rows.locate(spot) : 0
     await rows.load(place - 6, place + Math.ceil(list.height / list.row_px) + 12)
     if (begin_where !== listKey()) return
-    if (coming || list.moves || list.anchor()?.key !== spot?.key) renewSoon()
+    const moved = list.key !== (mark?.key ?? '') && !rows.places.has(list.key) && list.place >= 0
+    if (coming || list.moves || moved || list.anchor()?.key !== spot?.key) renewSoon()
     else {
       const newest = list.rows?.at(0)
+      if (list.key === mark?.key) list.place = marked
       list.take(rows, place, spot?.offset_px ?? 0)
       if (newest) tellNew(rows, newest.internal_unix_ms)
     }
@@ -221,10 +226,14 @@ function relist() {
   found = new Map()
   list.selected.clear()
   list.place = 0
-  list.key = ''
+  list.note(undefined)
   coming = letter ? freshRows() : null
   if (coming) void coming.want(0, Math.ceil(list.height / list.row_px) + 12)
   else list.take(freshRows())
+  if (talk && keyOf(talk) === where.m) {
+    list.expect(where.m)
+    void seekOpened()
+  }
   list.draw()
   if (where.q) searchOnline()
 }
@@ -331,7 +340,8 @@ async function doIt(verb, rows, label) {
   const sent = act(verb, rows, { label, show: showRows, back: () => { renewedAt = 0; renewSoon(); void talk?.load() } })
   list.find()
   list.settle()
-  if (leaves) {
+  if (leaves && place < 0) go({ m: '' }) // it was not in this list
+  else if (leaves) {
     // What comes after it is read next.
     list.mark(Math.min(place, (list.rows?.total ?? 1) - 1))
     const next = list.marked()
@@ -356,7 +366,7 @@ function opened() {
 /** Of an opened conversation all that is where the opened message is and to which it does anything, else what is selected or marked.
  * @param {Verb} verb */
 function chosen(verb) {
-  const rows = list.selected.size === 0 && talk ? opened() : null
+  const rows = list.selected.size === 0 && talk && !list.meant ? opened() : null
   const here = apart(rows?.find((row) => row.id === talk?.id))
   return (rows?.filter((row) => apart(row) === here && changes(row, verb)) ?? list.chosen()).filter((row) => allowed(row, verb))
 }
@@ -365,32 +375,47 @@ function chosen(verb) {
  * @param {string} folder */
 const inFolder = (folder) => where.folder === folder && !where.q
 
-/** @param {Verb} verb */
-const run = (verb) => void doIt(verb, chosen(verb))
+/** What is selected, the opened conversation, or the marked row: that may have to come first.
+ * @param {() => void} run */
+const onChosen = (run) => (talk || list.selected.size > 0 ? run() : onMarked(run))
 
-async function trash() {
+/** @param {() => void} run */
+function onMarked(run) {
+  const key = listed
+  onRow(list, () => shown && listed === key, run)
+}
+
+/** @param {Verb} verb */
+const run = (verb) => onChosen(() => void doIt(verb, chosen(verb)))
+
+const trash = () => onChosen(() => void trashChosen())
+
+async function trashChosen() {
   if (!inFolder('TRASH')) return doIt('trash', chosen('trash'))
   const rows = chosen('delete')
   if (rows.length > 0 && await confirmed(`Delete ${count(rows.length, 'message')} for ever?`, 'Delete')) await doIt('delete', rows)
 }
 
 /** What is kept already is kept no longer. */
-function keep() {
+const keep = () => onChosen(() => {
   const rows = chosen('pin')
   if (rows.some((row) => !row.pinned)) void doIt('pin', rows.filter((row) => !row.pinned))
   else void doIt('unpin', chosen('unpin'))
-}
+})
 
 /** Whether all that is meant is kept offline. */
 const isKept = () => (list.selected.size === 0 && talk ? chosen('pin').length === 0 && chosen('unpin').length > 0 : list.chosen().length > 0 && list.chosen().every((row) => row.pinned))
 
-function star() {
-  const rows = list.selected.size > 0 || !talk ? list.chosen() : opened().filter((row) => row.id === talk?.id)
+const star = () => onChosen(() => {
+  const rows = list.selected.size > 0 || list.meant || !talk ? list.chosen() : opened().filter((row) => row.id === talk?.id)
   void doIt(rows.every((row) => row.starred) ? 'unstar' : 'star', rows)
-}
+})
 
 /** @param {'label' | 'move'} verb */
-function choose(verb) {
+const choose = (verb) => onChosen(() => chooseLabel(verb))
+
+/** @param {'label' | 'move'} verb */
+function chooseLabel(verb) {
   const rows = chosen(verb)
   if (rows.length === 0) return
   const of = new Set(rows.map((row) => row.account))
@@ -439,8 +464,10 @@ let direction = 1
 function turn(step) {
   direction = Math.sign(step)
   list.mark(list.place + step)
-  const row = list.marked()
-  if (talk && row) page.turn(addressOf({ m: keyOf(row), d: '' }))
+  if (talk) onMarked(() => {
+    const row = list.marked()
+    if (talk && row && keyOf(row) === list.key) page.turn(addressOf({ m: keyOf(row), d: '' }))
+  })
 }
 
 /** @param {'reply' | 'all' | 'forward'} how @param {any} [message] */
@@ -464,6 +491,13 @@ function write(url) {
 /** Whether what has the focus goes away with the pane. */
 const inside = () => side.contains(document.activeElement) || document.activeElement === document.body
 
+/** The row of the opened message, wherever in the list it is: a link may lead far down. */
+async function seekOpened() {
+  const of = talk
+  const message = of?.full.get(of.id)
+  if (of && message) await seek(list, { key: keyOf(of), ms: message.internal_unix_ms }, () => talk === of)
+}
+
 /** Opens what the address names. */
 function openSide() {
   const [account, id] = parted(where.m)
@@ -476,10 +510,13 @@ function openSide() {
       offline: () => offline([boxOf(account)]) !== null, shown: () => shown && talk?.account === account && talk.id === id, changed: () => redraw(), write, answer, label: (one) => labelName(account, one), buttons: talkButtons,
       read: (rows) => void act('read', rows, { silent: true, show: showRows, back: () => {} }),
     })
-    if (list.rows?.places.has(where.m)) list.mark(list.rows.places.get(where.m) ?? 0)
-    else if (!list.rows?.total) list.key = where.m // a link: it is marked once the list is there
-    const key = where.m
-    void talk.load().then(() => afterPaint(() => { if (where.m === key && list.key === key) lookAhead(list.rows?.at(list.place + direction)) }))
+    list.expect(where.m)
+    if (list.place >= 0) list.mark(list.place)
+    const of = talk
+    void of.load().then(async () => {
+      if (list.place < 0) await seekOpened()
+      afterPaint(() => { if (talk === of && list.place >= 0 && list.key === keyOf(of)) lookAhead(list.rows?.at(list.place + direction)) })
+    })
     focusSoon('.talk-subject')
   }
   openDraft()
@@ -563,7 +600,7 @@ function actionButtons() {
   const inSpam = inFolder('SPAM')
   return [
     inTrash ? button('Put back', () => run('untrash'), { class: 'quiet' }) : button('Archive', () => run('archive'), { key: 'e', class: 'quiet' }),
-    button(inTrash ? 'Delete for ever' : 'Trash', () => void trash(), { key: '#', class: 'quiet' }),
+    button(inTrash ? 'Delete for ever' : 'Trash', trash, { key: '#', class: 'quiet' }),
     button(inSpam ? 'No spam' : 'Spam', () => run(inSpam ? 'unspam' : 'spam'), { key: '!', class: 'quiet' }),
     button('Star', star, { key: 's', class: 'quiet' }), button('Label', () => choose('label'), { key: 'l', class: 'quiet' }), button('Move', () => choose('move'), { key: 'v', class: 'quiet' }),
     button('Unread', () => run('unread'), { key: 'U', class: 'quiet' }),
@@ -719,7 +756,7 @@ function takeNews(box, news) {
   for (const key of [...left, ...news.gone.map((id) => keyOf({ account: box.account, id }))]) list.selected.delete(key)
   for (const row of news.items) if (!rows.replace(row) && (where.q || belongs(row.labels, where.folder))) renewSoon() // a search may match it now
   rows.remove([...left, ...news.gone.map((id) => keyOf({ account: box.account, id }))])
-  if (news.reset) renewSoon()
+  if (news.reset || news.archive) renewSoon()
   list.find()
   list.settle()
 }
@@ -729,10 +766,10 @@ function keys() {
   const reading = talk !== null
   return {
     j: { words: 'next', run: () => turn(1) }, k: { words: 'previous', run: () => turn(-1) },
-    Enter: { words: 'open', run: () => { const row = list.marked(); if (row) go({ m: keyOf(row) }) } },
-    u: { words: 'back to the list', run: back }, x: { words: 'select', run: () => { const row = list.marked(); if (row) list.select(row) } },
+    Enter: { words: 'open', run: () => onMarked(() => { const row = list.marked(); if (row) go({ m: keyOf(row) }) }) },
+    u: { words: 'back to the list', run: back }, x: { words: 'select', run: () => onMarked(() => { const row = list.marked(); if (row) list.select(row) }) },
     '* a': { words: 'select all', run: () => void selectAll() }, '.': { words: 'refresh', run: () => void refresh() },
-    e: { words: 'archive', run: () => run('archive') }, '#': { words: 'trash', run: () => void trash() }, '!': { words: 'spam', run: () => run(inFolder('SPAM') ? 'unspam' : 'spam') },
+    e: { words: 'archive', run: () => run('archive') }, '#': { words: 'trash', run: trash }, '!': { words: 'spam', run: () => run(inFolder('SPAM') ? 'unspam' : 'spam') },
     s: { words: 'star', run: star }, l: { words: 'label', run: () => choose('label') }, v: { words: 'move', run: () => choose('move') }, z: { words: 'undo', run: () => void undo() },
     c: { words: 'compose', run: () => write() }, I: { words: 'read', run: () => run('read') }, U: { words: 'unread', run: () => run('unread') },
     o: { words: 'keep offline', run: keep },

@@ -39,6 +39,16 @@ class Reading(Page):
         """How many rows the list has."""
         return int(self.find(".vlist").get_attribute("aria-rowcount"))
 
+    def marked_place(self):
+        """Of the marked row, from 1; 0: none that is here."""
+        return int(self.script("return document.querySelector('.mrow.marked:not([hidden]):not(.ghost)')?.getAttribute('aria-rowindex') ?? '0'"))
+
+    def at_top(self):
+        """The label of the row at the top of the view, and where it is; None: it is not here."""
+        return self.script("""const list = document.querySelector('.vlist'), at = list.getBoundingClientRect()
+            const row = document.elementFromPoint(at.left + 200, at.top + 20).closest('.mrow')
+            return row && !row.classList.contains('ghost') ? [row.getAttribute('aria-label'), Math.round(row.getBoundingClientRect().top - at.top)] : null""")
+
     def loaded(self):
         until(lambda: len(self.rows()) > 0 and self.count(".mrow.ghost:not([hidden])") == 0, "rows")
 
@@ -46,7 +56,7 @@ class Reading(Page):
         self.script("document.querySelector('.vlist').focus()")
 
     def top(self):
-        """The first row is marked, and it is there: a key for a row that has not come does nothing."""
+        """The first row is marked, and it is there."""
         self.keys(Keys.HOME)
         until(lambda: self.count('.mrow.marked[aria-rowindex="1"]:not([hidden]):not(.ghost)'), "the first row is marked")
 

@@ -146,6 +146,25 @@ def what_is_only_cached_is_found_without_a_network(stage, page):
     until(lambda: page.row("letter 0,"), "the list")
 
 
+def what_the_mirror_stores_is_in_an_open_list(stage, page):
+    """K5: mail that only the mirror fetches is older than what the reader has listed; an open list grows by it, and nothing moves."""
+    page.go(f"/reader/{USER}/ALL?m={USER}/{stage.ids['letter 40']}", "All mail")
+    opens(page, "letter 40")
+    until(lambda: "letter 40," in page.marked(), "a marked row")
+    page.keys("u")
+    until(lambda: page.focused() == "vlist", "back at the list")
+    page.script("document.querySelector('.vlist').scrollTop = 32 * 20 + 7")
+    page.loaded()
+    before, total = until(page.at_top, "a row at the top"), page.total()
+    everything = WINDOW + OLDER + QUAY
+    assert total < everything, (total, everything)
+    stage.run("mail", "sync", "--quiet")
+    until(lambda: page.total() == everything, "all that is stored")
+    assert page.at_top() == before and "letter 40," in page.marked(), (before, page.at_top(), page.marked())
+    page.go(INBOX, "Inbox")
+    page.loaded()
+
+
 # Presses a key, and waits until the body of another message is drawn.
 OPENS = """
 const [many, done] = arguments, times = [], list = document.querySelector('.vlist')
@@ -499,7 +518,7 @@ def main():
         page = Reading(stage)
         page.address = address_of(stage)
         stories = [thirty_days_while_the_network_fails, a_day_is_read_by_keyboard, at_the_end_older_mail_is_fetched, a_label_of_old_mail_alone_is_asked_for, what_is_only_cached_is_found_without_a_network,
-                   cached_messages_and_searches_are_quick, an_hour_without_a_network, two_windows_at_once, an_answer_with_a_file_is_taken_back_and_sent_once,
+                   what_the_mirror_stores_is_in_an_open_list, cached_messages_and_searches_are_quick, an_hour_without_a_network, two_windows_at_once, an_answer_with_a_file_is_taken_back_and_sent_once,
                    a_small_cache_while_scrolling, a_lost_network_is_told, a_draft_is_kept_at_the_server_and_shown_once,
                    what_runs_is_said_and_why, recipients_are_completed, no_complaint]
         return run_stories(stories, stage, page)

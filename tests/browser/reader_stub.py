@@ -52,6 +52,10 @@ class Mailbox:
         self.asked_refused = 0  # how often the page asked what was refused
         self.slow_s = 0  # how long a draft takes to be saved
         self.held = None  # bodies that come when the test wants them; None: soon
+        self.rows = threading.Event()  # pages of lists come while it is set
+        self.rows.set()
+        self.archived = 0  # how often the mirror has stored something
+        self.asked_changes = 0
         self.lock = threading.RLock()
 
     def changed(self, *indices):
@@ -129,13 +133,17 @@ class Mailbox:
 
     def lists(self):
         unread = [index for index in range(-self.arrived, min(DENSE, self.known)) if self.has(index, "UNREAD")]
-        return {"account": self.user, "state": "active", "window_days": 30, "version": str(self.version), "lists": [
+        return {"account": self.user, "state": "active", "window_days": 30, "version": self.versions(), "lists": [
             {"id": name, "name": words, "type": "user" if name.startswith("Label") else "system", "total": self.total(name),
              "unread": sum(self.has(index, name) for index in unread), "known_unix_ms": 0} for name, words in NAMES.items() if name != "UNREAD"]}
 
+    def versions(self):
+        return f"{self.version}.0.{self.archived}"
+
     def changes(self, since):
-        indices = {index for version, index in self.log if version > int(since)}
-        return {"version": str(self.version), "reset": False, "items": [self.row(index) for index in sorted(indices) if "GONE" not in self.labels(index)],
+        self.asked_changes += 1
+        indices = {index for version, index in self.log if version > int(since.partition(".")[0])}
+        return {"version": self.versions(), "reset": False, "archive": since.rpartition(".")[2] != str(self.archived), "items": [self.row(index) for index in sorted(indices) if "GONE" not in self.labels(index)],
                 "gone": [f"m{index}" for index in indices if "GONE" in self.labels(index)]}
 
     def message(self, index, images=False):
@@ -226,6 +234,11 @@ class Mailbox:
             self.bring(index)
         self.held = None
 
+    def store(self, many):
+        """The mirror fills the archive: no message of the reader's changes."""
+        self.known += many
+        self.archived += 1
+
     def arrive(self):
         self.arrived += 1
         self.changed(-self.arrived)
@@ -234,7 +247,7 @@ class Mailbox:
         waiting = sum(one["state"] == "waiting" for one in self.actions)
         return {"account": self.user, "state": "active" if self.initial is None else "initial", "doing": self.doing, "waiting": {"level1": 0, "level2": waiting, "level3": 0, "level4": 412 if self.doing else 0},
                 "actions": {"waiting": waiting, "refused": sum(one["state"] == "refused" for one in self.actions)}, "offline_since": self.offline_since, "next_poll_unix_ms": None,
-                "initial": None if self.initial is None else {"done": self.initial, "total": self.many}, "version": str(self.version)}
+                "initial": None if self.initial is None else {"done": self.initial, "total": self.many}, "version": self.versions()}
 
 
 class Stub(Between):
@@ -321,6 +334,8 @@ class _Answer(_Pass):
             if self.command == "PUT" and part[2] == "drafts" and part[4] is None:
                 time.sleep(box.slow_s)
             sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            if self.command == "GET" and part[2] == "lists" and part[3] and not part[4]:
+                box.rows.wait()
             with box.lock:
                 code, answer = self._box(box, [urllib.parse.unquote(one) for one in part.groups()[1:] if one], query, sent)
             self._send(code, json.dumps(answer).encode())

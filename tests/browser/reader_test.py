@@ -104,6 +104,85 @@ def a_day_is_read_by_keyboard(stage, page):
     page.loaded()
 
 
+def a_link_leads_to_its_row(stage, page):
+    """K14: fresh or by a reload, however far down; a message that the list does not have marks nothing."""
+    def opened(route):
+        page.driver.get("about:blank")
+        page.open(route)
+        paired(page)
+    opened(INBOX + f"?m={USER}/m1700")
+    page.reads("Words of m1700.")
+    until(lambda: page.marked_place() == 1701, "its row is marked")
+    page.driver.refresh()
+    paired(page)
+    until(lambda: page.marked_place() == 1701, "and after a reload")
+    until(lambda: page.focused() == "talk-subject", "the focus")
+    page.keys("j")
+    page.reads("Words of m1701.")
+    page.keys("k", "k")
+    page.reads("Words of m1699.")
+    page.keys("u")
+    until(lambda: page.focused() == "vlist" and page.marked_place() == 1700, "back at its row")
+    assert page.script("const row = document.querySelector('.mrow.marked').getBoundingClientRect(); return document.elementFromPoint(row.left + 200, row.top + 9)?.closest('.mrow.marked') !== null"), "it is in view"
+    page.keys("s")
+    until(lambda: "STARRED" in stage.box.labels(1699), "a key is for it")
+    page.keys("z")
+    until(lambda: "STARRED" not in stage.box.labels(1699), "as it was")
+    made = len(stage.box.actions)
+    opened(f"/reader/{USER}/Label_1?m={USER}/m1700")
+    page.reads("Words of m1700.")
+    page.loaded()
+    until(lambda: page.total() == 100, "another list")
+    page.keys("u")
+    until(lambda: page.focused() == "vlist", "back at the list")
+    assert page.count(".mrow.marked:not([hidden])") == 0, page.marked()
+    page.keys("e")
+    page.sees("No message is marked.", "#say")
+    judge(page, "a list without a mark")
+    page.keys("j")
+    until(lambda: page.marked_place() == 1, "the first one")
+    assert len(stage.box.actions) == made, stage.box.actions[made:]
+
+
+def a_key_waits_for_its_row(stage, page):
+    """K5: the list is counted and its rows have not come; what is done is done to what was marked then, or is not done, and said."""
+    box = stage.box
+    made = lambda: [(one["do"], one["indices"]) for one in box.actions[begun:]]
+
+    def counted(*keys):
+        box.rows.clear()
+        page.driver.refresh()
+        paired(page)
+        until(lambda: page.count(".vlist:not([hidden])") and page.total() == 2800 and page.rows() == [], "no row")
+        page.focus_list()
+        page.keys(*keys)
+    page.go(INBOX, "Inbox")
+
+    def in_time():
+        counted(Keys.HOME, "s", Keys.ARROW_DOWN, "e", Keys.ARROW_DOWN)
+        assert made() == [], made()
+        box.rows.set()
+        until(lambda: len(made()) == 2 or "has not come yet" in page.told("#told"), "it is done, or this machine is slow")
+        return made()
+    begun = len(box.actions)
+    until(in_time, "what was pressed is done when the rows come")
+    assert made() == [("star", [0]), ("archive", [1])], made()
+    until(lambda: page.total() == 2799 and page.marked_place() == 2 and "Re: harbour plan 0" in page.marked(), "the mark is where it was moved to")
+    page.keys("z", "z")
+    until(lambda: [one["state"] for one in box.actions[-2:]] == ["undone"] * 2 and page.total() == 2800, "as it was")
+    begun = len(box.actions)
+    counted(Keys.HOME, "s")
+    page.sees("That message has not come yet: nothing was done.", "#told")
+    page.sees("That message has not come yet: nothing was done.", "#say")
+    judge(page, "rows that do not come")
+    box.rows.set()
+    page.loaded()
+    page.keys("x")
+    page.sees("1 selected", ".count")
+    page.keys("x")
+    assert made() == [], made()
+
+
 def images_links_and_attachments(stage, page):
     page.go(INBOX + f"?m={USER}/m20", "Inbox")
     page.sees("2 remote images not loaded.", ".remote")
@@ -770,18 +849,42 @@ def what_is_read_stays_in_its_place(stage, page):
     page.script("document.querySelector('.vlist').scrollTop = 32 * 500 + 7")
     until(lambda: page.row("harbour plan 170") or len(page.rows()) > 20 and page.count(".mrow.ghost:not([hidden])") == 0, "rows further down")
 
-    def top():
-        return page.script("""const list = document.querySelector('.vlist'), at = list.getBoundingClientRect()
-            const row = document.elementFromPoint(at.left + 200, at.top + 20).closest('.mrow')
-            return row && !row.classList.contains('ghost') ? [row.getAttribute('aria-label'), Math.round(row.getBoundingClientRect().top - at.top)] : null""")
-    before = until(top, "a row at the top")
+    before = until(page.at_top, "a row at the top")
     total = page.total()
     stage.box.arrive()
     until(lambda: page.total() != total, "there is one more")
-    until(lambda: top() == before, f"what was read is where it was: {before}, {top()}")
+    until(lambda: page.at_top() == before, f"what was read is where it was: {before}")
     page.script("document.querySelector('.vlist').scrollTop = 1e9")
     until(lambda: {"folder": "INBOX", "more": 1} in stage.box.asked, "at the end the server is asked for more")
     until(lambda: page.total() > total + 150, "and the list grows")
+    page.script("document.querySelector('.vlist').scrollTop = 0")
+
+
+def what_the_mirror_stores_is_shown(stage, page):
+    """K5: it is in the archive alone, above and below what is read; the row at the top and the mark stay where they are."""
+    box = stage.box
+    with box.lock:
+        hidden = [index for index in range(5, 25) if box.labels(index) == ["INBOX"]]
+        box.labels_of.update({index: ["SENT"] for index in hidden})
+        box.changed(*hidden)
+    page.go(INBOX + f"?m={USER}/m600", "Inbox")
+    page.reads("Words of m600.")
+    total, place = box.total("INBOX"), 601 + box.arrived - len(hidden)
+    until(lambda: page.total() == total and page.marked_place() == place, "a marked row")
+    page.keys("u")
+    until(lambda: page.focused() == "vlist", "back at the list")
+    page.script("document.querySelector('.vlist').scrollTop = 32 * 1500 + 7")
+    until(lambda: page.count(".mrow.marked:not([hidden])") == 0, "the mark is out of view")
+    page.loaded()
+    before = until(page.at_top, "a row at the top")
+    with box.lock:
+        for index in hidden:
+            del box.labels_of[index]
+        box.store(50)
+    until(lambda: page.total() == total + len(hidden) + 50, "what was stored")
+    until(lambda: page.at_top() == before, f"what was read is where it was: {before}")
+    page.keys(Keys.ARROW_DOWN)
+    until(lambda: page.marked_place() == place + len(hidden) + 1 and " 200," in page.marked(), "the mark is at its message")
     page.script("document.querySelector('.vlist').scrollTop = 0")
 
 
@@ -1100,10 +1203,10 @@ def main():
         stage.stub = Stub(stage, stage.box)
         page = Reading(stage)
         page.address = stage.stub.address
-        stories = [the_inbox_opens, a_day_is_read_by_keyboard, images_links_and_attachments, a_body_that_is_not_here, a_body_that_does_not_come_says_why, the_next_message_is_asked_for_ahead, actions_and_undo, an_action_is_refused,
+        stories = [the_inbox_opens, a_day_is_read_by_keyboard, a_link_leads_to_its_row, a_key_waits_for_its_row, images_links_and_attachments, a_body_that_is_not_here, a_body_that_does_not_come_says_why, the_next_message_is_asked_for_ahead, actions_and_undo, an_action_is_refused,
                    a_refusal_is_told_whenever_it_comes, a_conversation_is_done_to_where_it_is_read, messages_are_kept_offline,
                    a_message_is_written_and_sent, answers_and_forwards, a_file_waits_until_its_draft_is_saved, another_account_takes_the_files_along, a_reply_with_a_file_is_taken_back_and_sent_once, recipients_are_completed, a_search_as_it_is_typed,
-                   offline_it_reads_and_acts, an_outage_has_its_beginning, an_hour_without_a_network, serve_stops_and_returns, two_windows_tell_the_same, what_is_read_stays_in_its_place, one_inbox_of_all_accounts,
+                   offline_it_reads_and_acts, an_outage_has_its_beginning, an_hour_without_a_network, serve_stops_and_returns, two_windows_tell_the_same, what_is_read_stays_in_its_place, what_the_mirror_stores_is_shown, one_inbox_of_all_accounts,
                    it_is_active_only_in_front_of_somebody, new_mail_is_told_to_who_asked, the_print_view_has_the_message_alone, a_first_sync_is_told, a_screen_reader_is_told, both_themes_and_small_screens,
                    a_million_is_scrolled, an_hour_of_use_leaves_the_heap_small, nothing_from_elsewhere_and_no_complaint]
         return run_stories(stories, stage, page)
