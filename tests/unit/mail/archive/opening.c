@@ -103,6 +103,35 @@ OPENED(generations_grow_and_tell_an_older_copy)
     assert_int_equal(tide_archive_shard(f->archive, 1, &after, &f->err), TIDE_NOT_FOUND);
 }
 
+static uint64_t version(struct fixture *f)
+{
+    uint64_t number = 0;
+    OK(tide_archive_version(f->archive, &number, &f->err));
+    return number;
+}
+
+OPENED(what_is_stored_or_taken_away_is_another_version)
+{
+    char path[128];
+    put_text(f, "a", year_2019, "one");
+    sync_all(f);
+    const uint64_t first = version(f);
+    assert_int_equal(version(f), first);
+    put_text(f, "b", year_2019 + 9, "two");
+    sync_all(f);
+    const uint64_t second = version(f);
+    assert_int_not_equal(second, first);
+    put_text(f, "c", year_2020, "three");
+    sync_all(f);
+    const uint64_t third = version(f);
+    assert_int_not_equal(third, second);
+    reopen_to_read(f);
+    assert_int_equal(version(f), third); /* whoever asks */
+    (void)snprintf(path, sizeof path, "%s/2019.db", f->dir);
+    assert_int_equal(unlink(path), 0);
+    assert_int_not_equal(version(f), third);
+}
+
 OPENED(a_second_writer_and_foreign_files_are_refused)
 {
     tide_archive *other = NULL;
