@@ -141,6 +141,7 @@ struct tide_label_change {
     tide_text label;
     bool added;
     bool unlisted; /* taken because a listing did not name it: no sign that the server has it */
+    bool offered;  /* by a file: dropped once the server has said something about the message */
     int64_t at_ms;
     tide_text history_id;
 };
@@ -251,7 +252,7 @@ tide_status tide_archive_labeled(tide_archive *archive, tide_text label,
                                  const struct tide_labeled *after,
                                  bool (*visit)(const struct tide_labeled *labeled, void *arg),
                                  void *arg, tide_error *err);
-/* Whether a shard that existed when the archive was opened has exactly these bytes. */
+/* Whether a shard has exactly these bytes. */
 tide_status tide_archive_has(tide_archive *archive, const uint8_t hash[TIDE_CONTENT_HASH_BYTES],
                              bool *has_out, tide_error *err);
 /* All messages of a conversation, oldest first; `visit` returns false to stop. */

@@ -7,7 +7,7 @@ tide_status tide_archive_has(tide_archive *archive, const uint8_t hash[TIDE_CONT
 {
     tide_auto_reader *reader = NULL;
     bool has = false;
-    tide_status rc = tide_reader_take(archive, &reader, err);
+    tide_status rc = tide_reader_take_all(archive, &reader, err);
     for (struct tide_shard *shard = NULL;
          !has && tide_reader_next(reader, TIDE_NEWEST_FIRST, &shard, &rc, err);) {
         sqlite3_stmt *row = tide_db_ask(&shard->db, TIDE_SHARD_HASH,

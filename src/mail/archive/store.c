@@ -602,6 +602,8 @@ static tide_status apply_change(tide_archive *archive, const struct tide_label_c
         return TIDE_OK;
     if (told->unlisted && stored.gone)
         return TIDE_OK; /* it was found to be gone meanwhile, and keeps the labels it had */
+    if (told->offered && stored.history_id[0] != '\0')
+        return TIDE_OK; /* a sync beside the import stored it meanwhile: the server decides (M18) */
     struct change change = {.message = stored.rowid,
                             .added = told->added,
                             .at_ms = told->at_ms,

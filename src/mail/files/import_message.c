@@ -232,6 +232,7 @@ static tide_status labels_add(struct tide_importing *importing, const struct fou
             changes[count++] = (struct tide_label_change){.gmail_id = tide_text_of(found->id),
                                                           .label = label_at(importing, i),
                                                           .added = true,
+                                                          .offered = true,
                                                           .at_ms = importing->wanted->now_ms,
                                                           .history_id = TIDE_TEXT("")};
     }

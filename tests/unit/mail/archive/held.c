@@ -225,6 +225,42 @@ static void put_labeled(struct fixture *f, const char *id, int64_t internal_ms, 
     sync_all(f);
 }
 
+/* ---- an import beside a sync, in one process ---- */
+
+/* The import has looked, and the sync stores the message before the import writes. */
+OPENED(labels_of_a_file_count_until_the_server_says_something)
+{
+    uint64_t ticket = 0;
+    put_held(f, "a", year_2019, lf);
+    put_labeled(f, "b", year_2019 + 1, "99", TIDE_TEXT("SENT"));
+    const struct tide_label_change changes[] = {
+        {.gmail_id = TIDE_TEXT("a"), .label = TIDE_TEXT("Label_1"), .added = true, .offered = true},
+        {.gmail_id = TIDE_TEXT("b"), .label = TIDE_TEXT("Label_1"), .added = true, .offered = true},
+    };
+    OK(tide_archive_labels(f->archive, changes, 2, &ticket, &f->err));
+    OK(tide_archive_sync(f->archive, ticket, NULL, &f->err));
+    assert_labels(f, "a", "Label_1\n");
+    assert_labels(f, "b", "SENT\n");
+}
+
+OPENED(bytes_in_a_younger_shard_are_there)
+{
+    tide_packer *packer = NULL;
+    uint8_t hash[TIDE_CONTENT_HASH_BYTES];
+    bool has = true;
+    OK(tide_packer_new(tide_mem_heap(), 1, &packer, &f->err));
+    OK(tide_content_hash(packer, TIDE_TEXT(crlf), hash, &f->err));
+    tide_packer_free(packer);
+    put_text(f, "a", year_2019, lf);
+    sync_all(f);
+    OK(tide_archive_has(f->archive, hash, &has, &f->err)); /* a reader knows the shards of now */
+    assert_false(has);
+    put_text(f, "b", year_2020, crlf);
+    sync_all(f);
+    OK(tide_archive_has(f->archive, hash, &has, &f->err));
+    assert_true(has);
+}
+
 OPENED(messages_without_a_label_are_told_from_those_that_know_better)
 {
     const tide_text ids[] = {TIDE_TEXT("a"), TIDE_TEXT("b"), TIDE_TEXT("c"), TIDE_TEXT("nobody"),
