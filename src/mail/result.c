@@ -25,19 +25,21 @@ static tide_status put_row(tide_rows db, const struct put *put, tide_error *err)
                         put->job, put->text);
 }
 
-static tide_status forget_old(tide_rows db, tide_error *err)
+/* All but that of `job`: one that runs for hours is older than many that ended. */
+static tide_status forget_old(tide_rows db, uint64_t job, tide_error *err)
 {
     return tide_rows_do(db, WHAT, err,
-                        "DELETE FROM mail_result WHERE job <= (SELECT job FROM mail_result"
-                        " ORDER BY job DESC LIMIT 1 OFFSET ?1)",
-                        TIDE_RESULTS_KEPT);
+                        "DELETE FROM mail_result WHERE job <> ?2 AND job <= (SELECT job FROM"
+                        " mail_result ORDER BY job DESC LIMIT 1 OFFSET ?1)",
+                        TIDE_RESULTS_KEPT, job);
 }
 
 static tide_status put_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const tide_rows db = tide_transaction_rows(transaction);
-    TIDE_TRY(put_row(db, arg, err));
-    return forget_old(db, err);
+    const struct put *put = arg;
+    TIDE_TRY(put_row(db, put, err));
+    return forget_old(db, put->job, err);
 }
 
 tide_status tide_result_put(tide_engine *engine, tide_job *job, tide_json *result, tide_error *err)
