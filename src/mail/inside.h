@@ -25,9 +25,9 @@
 
 /* An open account: opened by the first job that needs it, closed when the process stops. */
 struct tide_mail_user {
-    uint32_t account;
+    uint32_t account; /* 0: no account yet, only an import uses the archive */
     char email[256];
-    tide_tokens *tokens;
+    tide_tokens *tokens; /* NULL: no account yet, as is gmail */
     tide_gmail *gmail;
     tide_archive *archive;
     struct tide_claims claims; /* ids that a job is fetching; guarded by the mail system's lock */
@@ -81,13 +81,18 @@ struct tide_mail {
     struct tide_mail_gate gates[TIDE_MAIL_GATES_MAX];
     size_t gates_count;
 
-    uint32_t restore_kind;
+    uint32_t restore_kind, import_kind;
+    uint32_t imports;              /* that run; under lock */
     struct tide_restore *restores; /* that have a job (mail/restore/run.c); under lock */
 };
 
 /* The account of a job.  Opens it and checks its archive on first use.  Borrowed. */
 tide_status tide_mail_user(tide_mail *mail, uint32_t account, struct tide_mail_user **user_out,
                            tide_error *err);
+/* The archive of that name: of an account, or one that only imports fill, which needs no account.  If
+ * an account of that name is added later, it gets the same one.  Borrowed.  Not on a shared ledger. */
+tide_status tide_mail_user_named(tide_mail *mail, const char *email,
+                                 struct tide_mail_user **user_out, tide_error *err);
 /* Reads the account's row in its own transaction. */
 tide_status tide_mail_row_read(tide_mail *mail, uint32_t account, struct tide_mail_row *row_out,
                                tide_error *err);
@@ -130,6 +135,7 @@ tide_handler tide_mail_confirm;    /* mail/sync/absent.c */
 tide_handler tide_mail_heal;       /* mail/sync/refetch.c */
 tide_handler tide_mail_accept;     /* mail/sync/refetch.c */
 tide_handler tide_mail_restore;    /* mail/restore/run.c */
+tide_handler tide_mail_import;     /* mail/files/import_job.c */
 tide_handler tide_mail_remove;     /* mail/remove/batch.c */
 tide_handler tide_mail_choose;     /* mail/remove/chosen.c */
 

@@ -138,11 +138,21 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
           .dedupe_running = true},
          &mail->restore_kind,
          archiver},
+        /* A disk may be slow, and a packed file may have much that is no mail. */
+        {{.name = TIDE_MAIL_IMPORT,
+          .handler = tide_mail_import,
+          .priority = 75,
+          .stall_after_ms = 3600000,
+          .not_preemptible = true,
+          .dedupe_running = true},
+         &mail->import_kind,
+         alone},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct tide_kind kind = kinds[i].kind;
         kind.context = mail;
-        if (kinds[i].wanted && kind.handler == index_again)
+        const bool calls = kind.handler != index_again && kind.handler != tide_mail_import;
+        if (kinds[i].wanted && !calls)
             TIDE_TRY(tide_engine_kind(mail->engine, &kind, kinds[i].number, err));
         else if (kinds[i].wanted)
             TIDE_TRY(tide_mail_gate(mail, &kind, kinds[i].number == &mail->plan_kind,
@@ -156,7 +166,8 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
  * account, whose archive no other process has open. */
 static tide_status cancel_leftovers(tide_mail *mail, tide_error *err)
 {
-    static const char *const kinds[] = {TIDE_MAIL_CHOOSE, TIDE_MAIL_REMOVE, TIDE_MAIL_RESTORE};
+    static const char *const kinds[] = {TIDE_MAIL_CHOOSE, TIDE_MAIL_REMOVE, TIDE_MAIL_RESTORE,
+                                        TIDE_MAIL_IMPORT};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         TIDE_TRY(tide_cancel_kind(mail->engine, kinds[i], err));
     return TIDE_OK;
@@ -256,63 +267,116 @@ tide_status tide_mail_tokens(tide_world *world, tide_secrets *secrets, const cha
     return tide_tokens_open(world, secrets, &tokens, mem, tokens_out, err);
 }
 
-static tide_status user_open(tide_mail *mail, const struct tide_mail_row *row,
-                             struct tide_mail_user **user_out, tide_error *err)
+static struct tide_mail_user *user_new(tide_mail *mail, const char *email, tide_error *err)
+{
+    struct tide_mail_user *user = tide_mem_new(mail->mem, sizeof *user);
+    if (user == NULL) {
+        (void)tide_error_set(err, TIDE_NO_MEMORY, "no memory for %s", email);
+        return NULL;
+    }
+    tide_claims_init(&user->claims, mail->mem);
+    (void)snprintf(user->email, sizeof user->email, "%s", email);
+    return user;
+}
+
+static tide_status user_archive(tide_mail *mail, struct tide_mail_user *user, tide_error *err)
 {
     char dir[4096 + 256];
-    struct tide_mail_user *user = tide_mem_new(mail->mem, sizeof *user);
-    if (user == NULL)
-        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for %s", row->email);
-    user->account = row->account;
-    tide_claims_init(&user->claims, mail->mem);
-    (void)snprintf(user->email, sizeof user->email, "%s", row->email);
-    tide_mail_dir(mail->archive_dir, row->email, dir, sizeof dir);
+    tide_mail_dir(mail->archive_dir, user->email, dir, sizeof dir);
+    const struct tide_archive_options options = {
+        .dir = dir, .account = user->email, .world = mail->world};
+    return archive_open(mail, &options, &user->archive, err);
+}
+
+static tide_status user_fill(tide_mail *mail, struct tide_mail_user *user,
+                             const struct tide_mail_row *row, tide_error *err)
+{
+    char dir[4096 + 256];
     bool shared = false;
+    tide_mail_dir(mail->archive_dir, row->email, dir, sizeof dir);
     const struct tide_placing placing = {.account = row->account,
                                          .name = row->email,
                                          .dir = dir,
                                          .secret = tide_secrets_where(mail->secrets)};
-    tide_status rc = tide_archive_place(mail->engine, mail->world, &placing, &shared, err);
-    if (rc == TIDE_OK)
-        rc =
-            tide_mail_tokens(mail->world, mail->secrets, row->email, mail->mem, &user->tokens, err);
-    if (rc == TIDE_OK)
-        rc = tide_gmail_open(row->endpoint[0] == '\0' ? NULL : row->endpoint, user->tokens,
-                             mail->mem, &user->gmail, err);
-    const struct tide_archive_options options = {
-        .dir = dir, .account = row->email, .world = mail->world};
-    if (rc == TIDE_OK)
-        rc = archive_open(mail, &options, &user->archive, err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_prove(mail, user, err);
-    if (rc == TIDE_OK)
-        rc = tide_archiver_forget_unplanned(mail, user->account, err);
-    if (rc != TIDE_OK) {
-        (void)user_close(mail, user, NULL);
-        return rc;
-    }
-    *user_out = user;
-    return TIDE_OK;
+    user->account = row->account;
+    TIDE_TRY(tide_archive_place(mail->engine, mail->world, &placing, &shared, err));
+    TIDE_TRY(
+        tide_mail_tokens(mail->world, mail->secrets, row->email, mail->mem, &user->tokens, err));
+    TIDE_TRY(tide_gmail_open(row->endpoint[0] == '\0' ? NULL : row->endpoint, user->tokens,
+                             mail->mem, &user->gmail, err));
+    if (user->archive == NULL)
+        TIDE_TRY(user_archive(mail, user, err));
+    TIDE_TRY(tide_mail_prove(mail, user, err));
+    return tide_archiver_forget_unplanned(mail, user->account, err);
 }
 
-static struct tide_mail_user *user_known(tide_mail *mail, uint32_t account)
+/* With the lock.  An account, or with 0 the archive of that name, whoever uses it. */
+static struct tide_mail_user *user_known(tide_mail *mail, uint32_t account, const char *email)
 {
-    for (size_t i = 0; i < mail->users_count; i++)
-        if (mail->users[i]->account == account)
-            return mail->users[i];
+    for (size_t i = 0; i < mail->users_count; i++) {
+        struct tide_mail_user *user = mail->users[i];
+        if (account != 0 ? user->account == account : strcmp(user->email, email) == 0)
+            return user;
+    }
     return NULL;
 }
 
+/* Takes the archive that an import uses without an account out of the list; its account is being
+ * opened, so no other caller looks for it. */
+static struct tide_mail_user *guest_take(tide_mail *mail, const char *email)
+{
+    struct tide_mail_user *guest = NULL;
+    tide_lock_take(mail->world, mail->lock);
+    for (size_t i = 0; guest == NULL && i < mail->users_count; i++)
+        if (mail->users[i]->account == 0 && strcmp(mail->users[i]->email, email) == 0) {
+            guest = mail->users[i];
+            mail->users[i] = mail->users[--mail->users_count];
+        }
+    tide_lock_drop(mail->world, mail->lock);
+    return guest;
+}
+
+/* The import still uses it. */
+static void guest_back(tide_mail *mail, struct tide_mail_user *guest)
+{
+    tide_gmail_close(guest->gmail);
+    tide_tokens_close(guest->tokens);
+    guest->gmail = NULL;
+    guest->tokens = NULL;
+    guest->account = 0;
+    tide_lock_take(mail->world, mail->lock);
+    mail->users[mail->users_count++] = guest;
+    tide_lock_drop(mail->world, mail->lock);
+}
+
+static tide_status user_open(tide_mail *mail, const struct tide_mail_row *row,
+                             struct tide_mail_user **user_out, tide_error *err)
+{
+    struct tide_mail_user *guest = guest_take(mail, row->email);
+    struct tide_mail_user *user = guest != NULL ? guest : user_new(mail, row->email, err);
+    if (user == NULL)
+        return TIDE_NO_MEMORY;
+    const tide_status rc = user_fill(mail, user, row, err);
+    if (rc == TIDE_OK)
+        *user_out = user;
+    else if (guest != NULL)
+        guest_back(mail, guest);
+    else
+        (void)user_close(mail, user, NULL);
+    return rc;
+}
+
 /* Two jobs may call this at once, but only one may open the archive: the second waits for the
- * first.  TIDE_NOT_FOUND: the caller must open it. */
-static tide_status user_wait(tide_mail *mail, uint32_t account, struct tide_mail_user **user_out)
+ * first.  TIDE_NOT_FOUND: the caller must open it, and then call user_opened(). */
+static tide_status user_wait(tide_mail *mail, uint32_t account, const char *email,
+                             struct tide_mail_user **user_out)
 {
     tide_status rc = TIDE_OK;
     tide_lock_take(mail->world, mail->lock);
-    struct tide_mail_user *user = user_known(mail, account);
+    struct tide_mail_user *user = user_known(mail, account, email);
     while (rc != TIDE_STOPPED && user == NULL && mail->opening) {
         rc = tide_cond_wait(mail->world, mail->opened, mail->lock, TIDE_NEVER);
-        user = user_known(mail, account);
+        user = user_known(mail, account, email);
     }
     if (user != NULL) {
         *user_out = user;
@@ -325,41 +389,120 @@ static tide_status user_wait(tide_mail *mail, uint32_t account, struct tide_mail
     return rc;
 }
 
+/* `user` NULL: it could not be opened. */
+static void user_opened(tide_mail *mail, struct tide_mail_user *user)
+{
+    tide_lock_take(mail->world, mail->lock);
+    if (user != NULL)
+        mail->users[mail->users_count++] = user;
+    mail->opening = false;
+    tide_cond_wake_all(mail->world, mail->opened);
+    tide_lock_drop(mail->world, mail->lock);
+}
+
+static tide_status user_room(const tide_mail *mail, tide_error *err)
+{
+    return mail->users_count < TIDE_MAIL_ACCOUNTS_MAX
+               ? TIDE_OK
+               : tide_error_set(err, TIDE_FULL, "more than %d mail accounts in one process",
+                                TIDE_MAIL_ACCOUNTS_MAX);
+}
+
 static tide_status user_add(tide_mail *mail, uint32_t account, struct tide_mail_user **user_out,
                             tide_error *err)
 {
     struct tide_mail_row row;
     TIDE_TRY(tide_mail_row_read(mail, account, &row, err));
-    if (mail->users_count == TIDE_MAIL_ACCOUNTS_MAX)
-        return tide_error_set(err, TIDE_FULL, "more than %d mail accounts in one process",
-                              TIDE_MAIL_ACCOUNTS_MAX);
+    TIDE_TRY(user_room(mail, err));
     return user_open(mail, &row, user_out, err);
+}
+
+/* Fetched messages could not be stored: a call would waste quota units. */
+static tide_status user_works(const struct tide_mail_user *user, tide_error *err)
+{
+    return !__atomic_load_n(&user->broken, __ATOMIC_RELAXED)
+               ? TIDE_OK
+               : tide_error_set(err, TIDE_DISK_FULL,
+                                "the archive of %s failed; check the disk, then start again",
+                                user->email);
 }
 
 tide_status tide_mail_user(tide_mail *mail, uint32_t account, struct tide_mail_user **user_out,
                            tide_error *err)
 {
-    tide_status rc = user_wait(mail, account, user_out);
+    tide_status rc = user_wait(mail, account, "", user_out);
     if (rc == TIDE_STOPPED)
         return tide_error_set(err, rc, "stopped while an archive was opened");
-    /* Fetched messages could not be stored: a call would waste quota units. */
-    if (rc == TIDE_OK && __atomic_load_n(&(*user_out)->broken, __ATOMIC_RELAXED))
-        return tide_error_set(err, TIDE_DISK_FULL,
-                              "the archive of %s failed; check the disk, then start again",
-                              (*user_out)->email);
     if (rc == TIDE_OK)
-        return TIDE_OK;
+        return user_works(*user_out, err);
     struct tide_mail_user *user = NULL;
     rc = user_add(mail, account, &user, err);
-    tide_lock_take(mail->world, mail->lock);
-    if (rc == TIDE_OK)
-        mail->users[mail->users_count++] = user;
-    mail->opening = false;
-    tide_cond_wake_all(mail->world, mail->opened);
-    tide_lock_drop(mail->world, mail->lock);
+    user_opened(mail, user);
     if (rc == TIDE_OK)
         *user_out = user;
     return rc;
+}
+
+/* ---- archives by name ---- */
+
+struct named_ask {
+    const char *email;
+    uint32_t account; /* 0: none */
+};
+
+static void named_visit(const struct tide_mail_row *row, void *arg)
+{
+    struct named_ask *ask = arg;
+    if (strcmp(row->email, ask->email) == 0)
+        ask->account = row->account;
+}
+
+static tide_status named_find(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    return tide_mail_rows(tide_transaction_rows(transaction), named_visit, arg, err);
+}
+
+static tide_status guest_add(tide_mail *mail, const char *email, struct tide_mail_user **user_out,
+                             tide_error *err)
+{
+    TIDE_TRY(user_room(mail, err));
+    struct tide_mail_user *user = user_new(mail, email, err);
+    if (user == NULL)
+        return TIDE_NO_MEMORY;
+    const tide_status rc = user_archive(mail, user, err);
+    if (rc == TIDE_OK)
+        *user_out = user;
+    else
+        (void)user_close(mail, user, NULL);
+    return rc;
+}
+
+tide_status tide_mail_user_named(tide_mail *mail, const char *email,
+                                 struct tide_mail_user **user_out, tide_error *err)
+{
+    struct named_ask ask = {.email = email};
+    TIDE_TRY(tide_transact(mail->engine, named_find, &ask, err));
+    if (ask.account != 0)
+        return tide_mail_user(mail, ask.account, user_out, err);
+    tide_status rc = user_wait(mail, 0, email, user_out);
+    if (rc == TIDE_STOPPED)
+        return tide_error_set(err, rc, "stopped while an archive was opened");
+    if (rc == TIDE_OK)
+        return user_works(*user_out, err);
+    struct tide_mail_user *user = NULL;
+    rc = guest_add(mail, email, &user, err);
+    user_opened(mail, user);
+    if (rc == TIDE_OK)
+        *user_out = user;
+    return rc;
+}
+
+bool tide_mail_imports(tide_mail *mail)
+{
+    tide_lock_take(mail->world, mail->lock);
+    const bool imports = mail->imports > 0;
+    tide_lock_drop(mail->world, mail->lock);
+    return imports;
 }
 
 tide_status tide_mail_archived(struct tide_mail_user *user, tide_status rc, tide_error *err)

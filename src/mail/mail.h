@@ -127,6 +127,8 @@ tide_status tide_mail_lost_accepted(tide_mail *mail, const char *email, tide_err
 #define TIDE_MAIL_CHOOSE  "mail.choose"
 #define TIDE_MAIL_REMOVE  "mail.remove"
 #define TIDE_MAIL_RESTORE "mail.restore"
+/* Imports files (mail/files/import.h); likewise.  Not on a shared ledger. */
+#define TIDE_MAIL_IMPORT "mail.import"
 struct tide_mail_request {
     char payload[256]; /* a JSON object */
     char dedupe[64];
@@ -149,6 +151,9 @@ tide_status tide_mail_index_soon(tide_mail *mail, bool *left_out, tide_error *er
 /* Closes the archives of accounts that this process no longer leases, so that another process can
  * open them.  A process on a shared ledger calls it about every second. */
 tide_status tide_mail_rest(tide_mail *mail, tide_error *err);
+/* Whether a mail.import runs: a command that ends waits for it, because it would have to read all files
+ * again. */
+bool tide_mail_imports(tide_mail *mail);
 /* The caller stops the engine then. */
 bool tide_mail_spent(tide_mail *mail, const struct tide_mail_budget *budget);
 

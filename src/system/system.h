@@ -180,6 +180,9 @@ struct tide_system {
     /* No job runs: begins what is left to do then, in a thread of its own, and does not wait for it;
      * *more_out: it is not done yet.  NULL: nothing. */
     tide_status (*idle)(void *state, bool *more_out, tide_error *err);
+    /* Whether it runs work of another command that could not go on in another process: a command that
+     * is done waits for it before it ends.  NULL: never. */
+    bool (*busy)(void *state);
     /* The process stays, and its engine runs: begins to watch what may change on this machine, in
      * threads of its own, which enqueue what they find.  watch_end() ends them; it is called before the
      * engine stops, also after a failure of watch().  NULL: there is nothing to watch. */

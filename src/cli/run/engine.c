@@ -94,6 +94,25 @@ tide_status cli_engine_open(struct cli *cli, struct cli_engine *engine)
     return rc == TIDE_OK ? systems_open(cli, engine) : rc;
 }
 
+bool cli_engine_is_busy(const struct cli_engine *engine)
+{
+    for (size_t i = 0; i < engine->here.taken_count; i++) {
+        const struct tide_system *system = engine->here.taken[i];
+        if (engine->states[i] != NULL && system->busy != NULL && system->busy(engine->states[i]))
+            return true;
+    }
+    return false;
+}
+
+void cli_engine_settle(struct cli *cli, const struct cli_engine *engine)
+{
+    enum { TICK_US = 100000 };
+    while (cli_engine_is_busy(engine) && !cli_interrupted(cli) &&
+           tide_world_sleep_until(cli->world, tide_world_now_us(cli->world) + TICK_US, NULL) ==
+               TIDE_OK)
+        continue;
+}
+
 /* Closes all of them; the first failure is reported. */
 static tide_status systems_close(struct cli_engine *engine, tide_error *err)
 {

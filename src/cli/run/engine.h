@@ -27,6 +27,10 @@ struct cli_engine {
 /* Opens engine, sign-ins and systems; starts nothing.  Call cli_engine_close() also after a
  * failure.  TIDE_BUSY: another engine has the directory. */
 tide_status cli_engine_open(struct cli *cli, struct cli_engine *engine);
+/* Whether it runs what another command asked for, and would have to begin again (struct tide_system). */
+bool cli_engine_is_busy(const struct cli_engine *engine);
+/* Waits until it does not, or the user interrupts. */
+void cli_engine_settle(struct cli *cli, const struct cli_engine *engine);
 /* TIDE_TIMEOUT: a handler does not return and uses all of it, so nothing is freed, `engine`
  * neither.  A zeroed one is fine. */
 tide_status cli_engine_close(struct cli *cli, struct cli_engine *engine);

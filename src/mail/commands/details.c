@@ -51,10 +51,12 @@ static const char archive_details[] =
     "invoices; `invoic*` takes both. --dry-run shows what would be removed, `tidemark mail\n"
     "restore` puts it back.\n";
 
+static const char import_details[] =
+    "Beside `tidemark serve` or a sync, that process imports, and syncs go on. Ctrl-C stops the "
+    "import.\n"
+    "After an interruption run it again: nothing is stored twice.\n";
+
 const struct cli_details mail_details[] = {
-    {"archive", archive_details},
-    {"browse", browse_details},
-    {"search", search_details},
-    {"show", show_details},
-    {NULL, NULL},
+    {"archive", archive_details}, {"browse", browse_details}, {"import", import_details},
+    {"search", search_details},   {"show", show_details},     {NULL, NULL},
 };

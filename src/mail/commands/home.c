@@ -44,6 +44,7 @@ tide_status mail_home_close(struct cli *cli, struct mail_home *home)
 {
     home->opened.engine = home->engine;
     home->opened.secrets = home->secrets;
+    cli_engine_settle(cli, &home->opened);
     return cli_engine_close(cli, &home->opened);
 }
 

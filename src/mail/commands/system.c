@@ -60,6 +60,11 @@ static tide_status idle(void *state, bool *more_out, tide_error *err)
     return tide_mail_index_soon(state, more_out, err);
 }
 
+static bool busy(void *state)
+{
+    return tide_mail_imports(state);
+}
+
 static tide_status keep(tide_world *world, tide_mem *mem, void **kept_out, tide_error *err)
 {
     tide_shelf *shelf = NULL;
@@ -427,6 +432,7 @@ const struct tide_system tide_mail_system = {
     .close = close_mail,
     .rest = rest,
     .idle = idle,
+    .busy = busy,
     .changed = changed,
     .keep = keep,
     .keep_end = keep_end,

@@ -398,6 +398,25 @@ static tide_status import_dir(struct tide_importing *importing, const char *path
     return rc;
 }
 
+/* ---- the index --------------------------------------------------------------------------- */
+
+tide_status tide_import_index(const struct tide_import *wanted,
+                              const struct tide_imported *imported, uint64_t *indexed_out,
+                              tide_error *err)
+{
+    enum { GROUP = 500 };
+    for (uint64_t done = 1; done > 0;) {
+        if (wanted->cancel != NULL && tide_canceled(wanted->cancel) != TIDE_CANCEL_NONE)
+            return TIDE_OK;
+        done = 0;
+        TIDE_TRY(tide_archive_index(wanted->archive, GROUP, &done, err));
+        *indexed_out += done;
+        if (wanted->progress != NULL)
+            wanted->progress(imported, wanted->progress_arg);
+    }
+    return TIDE_OK;
+}
+
 /* ---- the import -------------------------------------------------------------------------- */
 
 static tide_status import_path(struct tide_importing *importing, const char *path)
@@ -416,6 +435,13 @@ static tide_status import_path(struct tide_importing *importing, const char *pat
     }
     return tide_error_set(importing->err, TIDE_INVALID, "%.300s is neither a file nor a directory",
                           path);
+}
+
+bool tide_import_is_address(const char *email)
+{
+    const char *at = strchr(email, '@');
+    return at != NULL && at != email && at[1] != '\0' && email[0] != '.' && strlen(email) < 200 &&
+           strpbrk(email, "/\\ \t\r\n") == NULL;
 }
 
 tide_status tide_import_run(tide_world *world, const struct tide_import *wanted,

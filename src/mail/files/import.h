@@ -23,6 +23,7 @@
 #ifndef TIDE_MAIL_IMPORT_H
 #define TIDE_MAIL_IMPORT_H
 
+#include "base/json.h"
 #include "mail/archive/archive.h"
 
 enum {
@@ -60,10 +61,42 @@ struct tide_import {
     void (*progress)(const struct tide_imported *imported, void *arg);
     void *progress_arg;
 };
+/* An address that is safe as a directory name: with an @ inside and no path in it. */
+bool tide_import_is_address(const char *email);
 /* Everything stored is durable when it returns, even if it fails; the next run resumes.
  * *imported_out is always filled. */
 tide_status tide_import_run(tide_world *world, const struct tide_import *wanted,
                             const char *const *paths, size_t paths_count, tide_mem *mem,
                             struct tide_imported *imported_out, tide_error *err);
+/* Indexes all stored messages; *indexed_out grows.  TIDE_OK also if it is canceled: the next writer
+ * continues.  `progress` as above, without a count of its own. */
+tide_status tide_import_index(const struct tide_import *wanted,
+                              const struct tide_imported *imported, uint64_t *indexed_out,
+                              tide_error *err);
+
+/* ---- as a job of the process that has the home ----
+ *
+ * TIDE_MAIL_IMPORT imports with the archive that its process has open, so each shard has one writer.  It
+ * has no account: a paused, halted or signed-out one imports too.  It names the start of the engine that
+ * was asked, and does nothing in another one (cli/run/ask.h).  Its payload can only come over the control
+ * socket, so from the user whose files it reads.  What it has done is in its result (mail/result.h);
+ * its own failure, too, because a file that is no mail is nothing that the engine could try again. */
+
+struct tide_import_ask {
+    const char *email;
+    const char *label;        /* NULL */
+    const char *const *paths; /* absolute */
+    size_t paths_count;
+};
+/* Its payload and its key: an archive has one import at a time. */
+void tide_import_ask(const struct tide_import_ask *ask, tide_json *payload);
+void tide_import_dedupe(const char *email, char dedupe_out[64]);
+struct tide_import_answer {
+    struct tide_imported imported;
+    uint64_t indexed;
+    tide_status status; /* of the import, when the job is done */
+    char error[sizeof((tide_error *)0)->text];
+};
+void tide_import_answer(const json_t *result, struct tide_import_answer *answer_out);
 
 #endif

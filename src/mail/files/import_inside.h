@@ -4,6 +4,7 @@
  *   import_packed.c   files inside of .zip, .tgz and .gz files
  *   import_message.c  one message: its kind, id and date; stores it
  *   import_labels.c   labels: maps names to ids
+ *   import_job.c      the import as a job of the process that has the home
  */
 #ifndef TIDE_MAIL_IMPORT_INSIDE_H
 #define TIDE_MAIL_IMPORT_INSIDE_H
