@@ -94,7 +94,7 @@ tide_status cli_engine_open(struct cli *cli, struct cli_engine *engine)
     return rc == TIDE_OK ? systems_open(cli, engine) : rc;
 }
 
-bool cli_engine_is_busy(const struct cli_engine *engine)
+static bool is_busy(const struct cli_engine *engine)
 {
     for (size_t i = 0; i < engine->here.taken_count; i++) {
         const struct tide_system *system = engine->here.taken[i];
@@ -104,10 +104,20 @@ bool cli_engine_is_busy(const struct cli_engine *engine)
     return false;
 }
 
-void cli_engine_settle(struct cli *cli, const struct cli_engine *engine)
+bool cli_engine_is_busy(struct cli *cli, struct cli_engine *engine)
+{
+    const bool busy = is_busy(engine);
+    if (busy && !engine->told_busy && !cli->quiet && !cli->want_json)
+        (void)fprintf(stderr, "This process still does the work of another command, and ends after "
+                              "it. Ctrl-C stops it.\n");
+    engine->told_busy = engine->told_busy || busy;
+    return busy;
+}
+
+void cli_engine_settle(struct cli *cli, struct cli_engine *engine)
 {
     enum { TICK_US = 100000 };
-    while (cli_engine_is_busy(engine) && !cli_interrupted(cli) &&
+    while (!cli_interrupted(cli) && cli_engine_is_busy(cli, engine) &&
            tide_world_sleep_until(cli->world, tide_world_now_us(cli->world) + TICK_US, NULL) ==
                TIDE_OK)
         continue;

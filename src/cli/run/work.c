@@ -138,7 +138,7 @@ static void stop_when_due(struct cli_work *work, tide_error *failed)
         cli_interrupted(cli) || cli_work_is_late(work) || work->enough || failed->status != TIDE_OK;
     if (work->stopping || !(early || cli_watch_all_over(work)))
         return;
-    if (!early && (begin_more(work) || cli_engine_is_busy(work->opened)))
+    if (!early && (cli_engine_is_busy(cli, work->opened) || begin_more(work)))
         return;
     work->stopping = true;
     tide_engine_stop(work->opened->engine);

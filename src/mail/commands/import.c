@@ -368,7 +368,7 @@ static tide_status import_anywhere(struct importing *self)
             return rc;
         cli->err = (tide_error){TIDE_OK, 0, ""};
     }
-    return in_use(cli, &holder);
+    return cli_interrupted(cli) ? interrupted(cli) : in_use(cli, &holder);
 }
 
 tide_status cli_mail_import(struct cli *cli)

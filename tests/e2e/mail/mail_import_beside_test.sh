@@ -71,6 +71,12 @@ ends 0 mail import ./other.mbox second.mbox --account new@example.com --label Sh
 [ "$(value stored)" -eq 20 ] && [ "$(value there)" -eq 30 ] && [ "$(value messages)" -eq 50 ] && [ "$(value handed_over)" = true ] ||
     fail "import again: $(cat "$dir/out")"
 [ "$(t mail search label:shelf --account new@example.com --limit 100 --json | jq '.messages | length')" -eq 50 ] || fail "--label"
+# Many results of later jobs: the report of a long import is kept all the same.
+younger() { sqlite3 -cmd '.timeout 20000' "$dir/home/state.db" "$1" || fail "$1"; }
+younger "INSERT INTO mail_result SELECT 1000000 + value, '{}' FROM generate_series(1, 60)"
+ends 0 mail import other.mbox --account new@example.com --json
+[ "$(value there)" -eq 30 ] || fail "no report beside younger results: $(cat "$dir/out")"
+younger 'DELETE FROM mail_result WHERE job > 1000000'
 ends 0 mail import other.mbox --account new@example.com --dry-run --json
 [ "$(value there)" -eq 30 ] && [ "$(value handed_over)" = false ] || fail "dry run: $(cat "$dir/out")"
 [ "$(rows new@example.com)" -eq 50 ] || fail "$(rows new@example.com) rows"
