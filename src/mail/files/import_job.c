@@ -81,7 +81,7 @@ static tide_status tell(const struct running *running, const struct tide_importe
 {
     tide_json result;
     tide_json_object(&result);
-    tide_json_set_u64(&result, "status", how->status);
+    tide_json_set_u64(&result, "status", (uint64_t)how->status);
     tide_json_set_cstr(&result, "error", how->text);
     tide_json_set_u64(&result, "indexed", running->indexed);
     for (size_t i = 0; i < COUNTS; i++)
