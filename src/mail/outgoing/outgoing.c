@@ -22,6 +22,17 @@ tide_status tide_outgoing_init(struct tide_outgoing *state, tide_text message_id
     return TIDE_OK;
 }
 
+tide_status tide_outgoing_take(struct tide_outgoing *state, tide_text message_id,
+                               tide_text gmail_id, tide_error *err)
+{
+    TIDE_TRY(tide_outgoing_init(state, message_id, err));
+    if (gmail_id.bytes == 0 || gmail_id.bytes >= sizeof state->gmail_id)
+        return tide_error_set(err, TIDE_INVALID, "this is not the id of a message");
+    memcpy(state->gmail_id, gmail_id.data, gmail_id.bytes);
+    state->stage = TIDE_OUTGOING_TAKEN;
+    return TIDE_OK;
+}
+
 /* ---- what all steps share ---- */
 
 static tide_status keep(const struct tide_outgoing_call *call, const struct tide_outgoing *state,
@@ -30,6 +41,7 @@ static tide_status keep(const struct tide_outgoing_call *call, const struct tide
     TIDE_ASSERT(state->message_id[0] != '\0');
     TIDE_ASSERT(state->stage < TIDE_OUTGOING_DRAFT || state->draft_id[0] != '\0' ||
                 state->stage == TIDE_OUTGOING_SENT);
+    TIDE_ASSERT(state->stage != TIDE_OUTGOING_TAKEN || state->gmail_id[0] != '\0');
     return call->keep(call->keep_arg, state, err);
 }
 
@@ -73,6 +85,9 @@ static tide_status is_draft(const struct tide_outgoing_call *call, struct tide_o
     state->stage = TIDE_OUTGOING_DRAFT;
     (void)snprintf(state->draft_id, sizeof state->draft_id, "%s", draft->id);
     (void)snprintf(state->gmail_id, sizeof state->gmail_id, "%s", draft->message_id);
+    (void)snprintf(state->thread_id, sizeof state->thread_id, "%s", draft->thread_id);
+    state->doubt_unix_ms = 0;
+    state->formatted = state->formatted && content == 0;
     state->content = content;
     state->session[0] = '\0';
     state->session_content = 0;
@@ -228,6 +243,31 @@ static tide_status step_make(const struct tide_outgoing_call *call, struct tide_
                : rc;
 }
 
+/* ---- taking one over ---- */
+
+/* From TAKEN to DRAFT; to NEW when nobody has it any more (OGM6). */
+static tide_status step_find(const struct tide_outgoing_call *call, struct tide_outgoing *state,
+                             tide_error *err)
+{
+    struct tide_gmail_draft draft;
+    const tide_status rc =
+        tide_gmail_draft_of(call->gmail, call->job, tide_text_of(state->gmail_id), &draft, err);
+    if (rc == TIDE_OK) {
+        TIDE_SEEN("outgoing: a draft was taken over");
+        return is_draft(call, state, &draft, 0, err);
+    }
+    if (rc != TIDE_NOT_FOUND)
+        return rc;
+    TIDE_TRY(settle(call, state, "Gmail does not list the draft yet", err));
+    TIDE_SEEN("outgoing: a draft to be taken over was gone");
+    drop_draft(state);
+    state->doubt_unix_ms = 0;
+    state->formatted = false;
+    state->removed = true;
+    state->stage = TIDE_OUTGOING_NEW;
+    return keep(call, state, err);
+}
+
 /* ---- changing it ---- */
 
 /* An upload ended with an answer that cannot be read: the draft is asked for its message. */
@@ -272,6 +312,8 @@ static tide_status step_change(const struct tide_outgoing_call *call, struct tid
         return keep(call, state, err); /* only its session, perhaps */
     TIDE_SEEN("outgoing: the draft was removed at the server");
     drop_draft(state);
+    state->removed = true;
+    state->formatted = false;
     return undo(call, state, TIDE_OUTGOING_NEW, TIDE_OK);
 }
 
@@ -307,6 +349,15 @@ static bool is_saved(const struct tide_outgoing_call *call, const struct tide_ou
     return state->stage == TIDE_OUTGOING_DRAFT && state->content == content_of(call->raw);
 }
 
+static tide_status step_save(const struct tide_outgoing_call *call, struct tide_outgoing *state,
+                             tide_error *err)
+{
+    if (state->stage == TIDE_OUTGOING_TAKEN)
+        return step_find(call, state, err);
+    return state->stage == TIDE_OUTGOING_DRAFT ? step_change(call, state, err)
+                                               : step_make(call, state, err);
+}
+
 tide_status tide_outgoing_save(const struct tide_outgoing_call *call, struct tide_outgoing *state,
                                tide_error *err)
 {
@@ -316,8 +367,7 @@ tide_status tide_outgoing_save(const struct tide_outgoing_call *call, struct tid
         if (tries == TRIES_MAX)
             return tide_error_set(err, TIDE_SERVER, "the draft is not at the server after %u tries",
                                   tries);
-        TIDE_TRY(state->stage == TIDE_OUTGOING_DRAFT ? step_change(call, state, err)
-                                                     : step_make(call, state, err));
+        TIDE_TRY(step_save(call, state, err));
     }
     return state->doubled ? tidy(call, state, err) : TIDE_OK;
 }
@@ -436,6 +486,8 @@ tide_status tide_outgoing_discard(const struct tide_outgoing_call *call,
 {
     if (state->stage >= TIDE_OUTGOING_SENDING)
         return tide_error_set(err, TIDE_INVALID, "the message is being sent, or is sent");
+    if (state->stage == TIDE_OUTGOING_TAKEN)
+        TIDE_TRY(step_find(call, state, err));
     if (state->stage == TIDE_OUTGOING_DRAFT)
         TIDE_TRY(
             tide_gmail_draft_delete(call->gmail, call->job, tide_text_of(state->draft_id), err));

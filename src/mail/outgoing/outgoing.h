@@ -10,6 +10,8 @@
  *   NEW       nothing of ours
  *   MAKING    nothing, or a draft        the upload's session is asked, else the Message-ID is
  *                                        looked for among drafts; then it is made
+ *   TAKEN     a draft that was begun     the draft is looked for that has the message `gmail_id`; it is
+ *             there                      never changed or sent before its own id is known
  *   DRAFT     the draft `draft_id`       it is changed (again), or sent
  *   SENDING   the draft, or the message  it is sent again.  No draft: the Message-ID is looked for
  *                                        in sent mail
@@ -27,6 +29,8 @@
  *   OGM4  that a message is not in sent mail, or that a draft in doubt was not made, is believed
  *         TIDE_OUTGOING_SETTLE_MS after the first look: a search may be behind.
  *   OGM5  `content` is 0 from before a change until the server said that it has it.
+ *   OGM6  a draft that was taken over and is not there any more is believed gone as in OGM4, so that
+ *         another one is made only beside none.
  */
 #ifndef TIDE_MAIL_OUTGOING_OUTGOING_H
 #define TIDE_MAIL_OUTGOING_OUTGOING_H
@@ -45,6 +49,7 @@ enum {
 typedef enum tide_outgoing_stage {
     TIDE_OUTGOING_NEW,
     TIDE_OUTGOING_MAKING,
+    TIDE_OUTGOING_TAKEN,
     TIDE_OUTGOING_DRAFT,
     TIDE_OUTGOING_SENDING,
     TIDE_OUTGOING_SENT,
@@ -60,15 +65,21 @@ struct tide_outgoing {
     uint64_t content;  /* of the draft at the server; 0: not known */
     char session[TIDE_GMAIL_SESSION_BYTES]; /* of an upload; "" */
     uint64_t session_content;
-    char sent_id[64]; /* SENT: Gmail's id; "" when the server did not say */
-    char thread_id[64];
+    char sent_id[64];       /* SENT: Gmail's id; "" when the server did not say */
+    char thread_id[64];     /* of its message; "" when the server did not say */
     uint64_t doubt_unix_ms; /* since when a search finds neither draft nor message (OGM4); 0 */
     bool doubled;           /* there may be a second draft */
     bool loose;             /* its thread is gone: it begins one of its own */
+    bool formatted;         /* the draft there has formatting, which the first change takes away */
+    bool removed; /* the draft was sent or removed by somebody else, before a change of ours */
 };
 
 /* `message_id` without <>.  TIDE_INVALID: not an id that can stand in a header. */
 tide_status tide_outgoing_init(struct tide_outgoing *state, tide_text message_id, tide_error *err);
+/* Likewise for a draft that is at the server already, as the message `gmail_id`: TAKEN.  TIDE_INVALID: not
+ * an id of a message. */
+tide_status tide_outgoing_take(struct tide_outgoing *state, tide_text message_id,
+                               tide_text gmail_id, tide_error *err);
 /* The state as one line of JSON, and back.  TIDE_INVALID: not a state. */
 tide_status tide_outgoing_write(const struct tide_outgoing *state, tide_buf *out);
 tide_status tide_outgoing_read(tide_text text, struct tide_outgoing *state_out, tide_error *err);

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 static const char *const names[TIDE_OUTGOING_STAGES] = {
-    [TIDE_OUTGOING_NEW] = "new",     [TIDE_OUTGOING_MAKING] = "making",
-    [TIDE_OUTGOING_DRAFT] = "draft", [TIDE_OUTGOING_SENDING] = "sending",
-    [TIDE_OUTGOING_SENT] = "sent",
+    [TIDE_OUTGOING_NEW] = "new",         [TIDE_OUTGOING_MAKING] = "making",
+    [TIDE_OUTGOING_TAKEN] = "taken",     [TIDE_OUTGOING_DRAFT] = "draft",
+    [TIDE_OUTGOING_SENDING] = "sending", [TIDE_OUTGOING_SENT] = "sent",
 };
 
 const char *tide_outgoing_stage_name(tide_outgoing_stage stage)
@@ -52,6 +52,10 @@ tide_status tide_outgoing_write(const struct tide_outgoing *state, tide_buf *out
         tide_json_set_bool(&json, "doubled", true);
     if (state->loose)
         tide_json_set_bool(&json, "loose", true);
+    if (state->formatted)
+        tide_json_set_bool(&json, "formatted", true);
+    if (state->removed)
+        tide_json_set_bool(&json, "removed", true);
     return tide_json_line(&json, out);
 }
 
@@ -97,6 +101,8 @@ static bool state_read(const json_t *value, struct tide_outgoing *state)
     state->doubt_unix_ms = (uint64_t)json_integer_value(doubt);
     state->doubled = json_is_true(json_object_get(value, "doubled"));
     state->loose = json_is_true(json_object_get(value, "loose"));
+    state->formatted = json_is_true(json_object_get(value, "formatted"));
+    state->removed = json_is_true(json_object_get(value, "removed"));
     return get_stage(value, &state->stage) &&
            get_text(value, "message_id", state->message_id, sizeof state->message_id) &&
            get_text(value, "draft_id", state->draft_id, sizeof state->draft_id) &&
@@ -107,6 +113,7 @@ static bool state_read(const json_t *value, struct tide_outgoing *state)
            get_text(value, "sent_id", state->sent_id, sizeof state->sent_id) &&
            get_text(value, "thread_id", state->thread_id, sizeof state->thread_id) &&
            json_integer_value(doubt) >= 0 && tide_compose_is_id(tide_text_of(state->message_id)) &&
+           (state->gmail_id[0] != '\0' || state->stage != TIDE_OUTGOING_TAKEN) &&
            (state->draft_id[0] != '\0' ||
             (state->stage != TIDE_OUTGOING_DRAFT && state->stage != TIDE_OUTGOING_SENDING));
 }
