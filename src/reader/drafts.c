@@ -333,19 +333,25 @@ tide_status tide_reader_letter_compose(tide_reader *reader, const struct tide_re
     return rc;
 }
 
+void tide_reader_message_id(tide_reader *reader, const struct tide_reader_user *user,
+                            char id_out[TIDE_OUTGOING_ID_BYTES])
+{
+    tide_world *world = reader->options.world;
+    const char *host = strrchr(user->email, '@');
+    (void)snprintf(id_out, TIDE_OUTGOING_ID_BYTES, "%016" PRIx64 "%016" PRIx64 "%.200s",
+                   tide_world_random_u64(world), tide_world_random_u64(world),
+                   host == NULL ? "@localhost" : host);
+}
+
 tide_status tide_reader_letter_name(tide_reader *reader, const struct tide_reader_user *user,
                                     tide_rows db, struct tide_reader_letter *letter,
                                     tide_error *err)
 {
     struct tide_outgoing state;
     char message_id[TIDE_OUTGOING_ID_BYTES];
-    tide_world *world = reader->options.world;
-    const char *host = strrchr(user->email, '@');
     if (letter->outgoing.bytes > 0)
         return TIDE_OK;
-    (void)snprintf(message_id, sizeof message_id, "%016" PRIx64 "%016" PRIx64 "%.200s",
-                   tide_world_random_u64(world), tide_world_random_u64(world),
-                   host == NULL ? "@localhost" : host);
+    tide_reader_message_id(reader, user, message_id);
     TIDE_TRY(tide_outgoing_init(&state, tide_text_of(message_id), err));
     TIDE_TRY(tide_outgoing_write(&state, &letter->outgoing));
     return tide_draft_outgoing(db, letter->account, letter->id, tide_buf_text(&letter->outgoing),

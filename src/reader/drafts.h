@@ -33,10 +33,25 @@
  *   DRF7  a draft that the server may have is removed there before its row goes.
  *   DRF8  each change, and the end of an action that leaves the draft, enqueues a look in its own
  *         transaction; so does each start.
+ *
+ * A draft that was begun in Gmail is continued here (taken.c); what is done to ours there is seen by the base
+ * (jobs/look.c):
+ *
+ *     a message that is a draft -- tide_reader_continue() --> copied (TAKEN: the id of the draft is not known)
+ *     copied -- its message at Gmail is gone --> another message has the draft: copied, with its text
+ *                                                no draft is there any more: the row goes
+ *     changed -- the same --> it replaces what is there; where nothing is, it is made anew and says so
+ *
+ *   DRF9  a draft at Gmail is at most one draft here: one transaction looks whether there is one and takes it
+ *         over.  That needs no network, changes nothing at Gmail, and counts as copied.
+ *   DRF10 a row goes, or gets another text, because of what Gmail says only if nothing was changed here since
+ *         it was copied: looked at in the transaction that does it.
+ *   DRF11 what was changed here replaces what was changed there (K9): the last write wins.
  */
 #ifndef TIDE_READER_DRAFTS_H
 #define TIDE_READER_DRAFTS_H
 
+#include "mail/outgoing/outgoing.h"
 #include "reader/inside.h"
 
 enum {
@@ -69,6 +84,9 @@ tide_status tide_reader_letter_compose(tide_reader *reader, const struct tide_re
                                        const struct tide_reader_letter *letter,
                                        const char *message_id, uint64_t date_unix_ms,
                                        tide_letter_form form, tide_buf *out, tide_error *err);
+/* A new Message-ID, without <>. */
+void tide_reader_message_id(tide_reader *reader, const struct tide_reader_user *user,
+                            char id_out[TIDE_OUTGOING_ID_BYTES]);
 /* DRF3: gives it a Message-ID, unless it has one. */
 tide_status tide_reader_letter_name(tide_reader *reader, const struct tide_reader_user *user,
                                     tide_rows db, struct tide_reader_letter *letter,
@@ -89,5 +107,27 @@ tide_status tide_reader_copy_due(tide_reader *reader, tide_rows db, uint32_t acc
  * TIDE_EXISTS: it is being sent; TIDE_NOT_FOUND. */
 tide_status tide_reader_send(tide_reader *reader, struct tide_reader_user *user, const char *draft,
                              struct tide_reader_action *action, tide_error *err);
+
+/* ---- drafts that are changed at Gmail (taken.c) ---- */
+
+/* The content of a draft at Gmail: its form, and its files, which are on the disk. */
+struct tide_reader_taken {
+    tide_buf json;
+    json_t *files;  /* as a row lists them; owned */
+    bool formatted; /* it has formatting, which the form has not */
+};
+void tide_reader_taken_done(struct tide_reader_taken *taken); /* a zeroed one is fine */
+/* Reads a message; `thread` is the one it is in.  After a failure no file is left.  TIDE_INVALID, TIDE_FULL: a
+ * part of it would be lost here. */
+tide_status tide_reader_taken_read(tide_reader *reader, const char *email, tide_text raw,
+                                   tide_text thread, struct tide_reader_taken *taken,
+                                   tide_error *err);
+/* Makes the row `draft` (its id and account are set) that content, as it is at the server, and hides the message
+ * there.  In a transaction.  TIDE_EXISTS: it is being sent. */
+tide_status tide_reader_taken_put(tide_reader *reader, tide_rows db, struct tide_draft *draft,
+                                  const struct tide_reader_taken *taken,
+                                  const struct tide_outgoing *state, tide_error *err);
+/* Whether the server said that a message is gone, or is no draft any more. */
+bool tide_reader_draft_left(tide_cache *cache, const char *gmail_id);
 
 #endif

@@ -3,7 +3,7 @@
  *     reader.c   open, kinds of jobs, what happens by itself
  *     users.c    accounts: clients, caches, archives
  *     wishes.c   what a person asks for: bodies, pages, searches, actions
- *     drafts.c   messages that a person writes
+ *     drafts.c   messages that a person writes; taken.c: those that were begun in Gmail
  *     pace.c     when new mail is looked for; pure
  *     cache/     what is known of a mailbox beyond the archive
  *     store/     what must survive: actions, drafts
@@ -137,6 +137,15 @@ tide_status tide_reader_draft_close(tide_reader *reader, uint32_t account, const
 /* Throws it away, here and at the server.  *removed_out: there was one.  TIDE_EXISTS: it is being sent. */
 tide_status tide_reader_draft_drop(tide_reader *reader, uint32_t account, const char *id,
                                    bool *removed_out, tide_error *err);
+/* Continues a draft that was begun in Gmail, the message `message`: a draft here takes it over, the same one
+ * whenever it is asked for.  id_out "": its text is not here yet, and *job_out fetches it.  TIDE_NOT_FOUND: it
+ * is not there any more; TIDE_INVALID, TIDE_FULL: it is no draft, or a part of it would be lost. */
+tide_status tide_reader_continue(tide_reader *reader, uint32_t account, const char *message,
+                                 char id_out[TIDE_DRAFT_ID_BYTES], uint64_t *job_out,
+                                 tide_error *err);
+/* What a person is told of a draft, from the column `outgoing`: Gmail has it with formatting, which the first
+ * change takes away; it was sent or deleted there before a change of ours. */
+void tide_reader_draft_told(tide_text outgoing, bool *formatted_out, bool *removed_out);
 struct tide_draft_file {
     const char *file; /* its name on the disk, below tide_draft_path(): 32 hexadecimal digits */
     const char *name; /* its name in the message; another one of this name is replaced */

@@ -191,6 +191,25 @@ send DELETE "$mail/drafts/d2" 200
 holds '.removed'
 put "$mail/drafts/d3" 200 application/json "$dir/letter.json"
 
+# ---- a draft that was begun in Gmail is continued, the same one however often it is asked for
+raw=$(printf 'To: bob@example.org\r\nSubject: Begun\r\n\r\nBegun on a phone.\r\n' | base64 -w 0 | tr '+/' '-_')
+curl -sSf -o /dev/null -H 'Authorization: Bearer tok' -H 'Content-Type: application/json' -d "{\"message\":{\"raw\":\"$raw\"}}" \
+    "$origin/gmail/v1/users/me/drafts" || fail "no draft was made"
+begun() { id_of Begun | grep .; }
+until_true 30 begun || fail "the draft is not shown: $(subjects ALL)"
+begun=$(id_of Begun)
+continued() { send POST "$mail/drafts" 200 "{\"message\":\"$begun\"}" && jq -e '.id != ""' "$dir/body"; }
+until_true 30 continued || fail "not continued: $(cat "$dir/body")"
+draft=$(jq -r .id "$dir/body")
+get "$mail/drafts/$draft" 200
+holds '.to == "bob@example.org" and (.text | startswith("Begun on a phone.")) and .formatted == false and .removed == false'
+ends 0 reader continue "$user" --message "$begun"
+grep -qx "draft $draft" "$dir/out" || fail "another one: $(cat "$dir/out")"
+ends 0 reader draft "$draft" --account "$user"
+[ -z "$(id_of Begun)" ] || fail "it is shown twice"
+send POST "$mail/drafts" 404 '{"message":"none"}'
+send DELETE "$mail/drafts/$draft" 200
+
 # ---- a search of what is here: headers, and the words of bodies that were fetched; no call, and what a person did is shown
 searched() { # QUERY [ACCOUNT]
     get "mail/${2:-$user}/search?$(jq -rn --arg q "$1" '"q=" + ($q | @uri)')" 200

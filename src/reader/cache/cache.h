@@ -233,6 +233,9 @@ tide_status tide_cache_evict(tide_cache *cache, const struct tide_cache_evict *e
 
 /* The newest version. */
 tide_status tide_cache_version(tide_cache *cache, uint64_t *version_out, tide_error *err);
+/* It is shown otherwise, though the server said nothing: adds it to the log, if it has a row.  In a
+ * transaction. */
+tide_status tide_cache_told(tide_cache *cache, tide_text id, tide_error *err);
 /* Visits the ids that changed after `since`, each once; *whole_out: the log reaches back so far. */
 tide_status tide_cache_changes(tide_cache *cache, uint64_t since,
                                void (*visit)(tide_text id, void *arg), void *arg, bool *whole_out,

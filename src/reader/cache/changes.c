@@ -69,3 +69,12 @@ tide_status tide_cache_found(tide_cache *cache, tide_text query,
         visit(tide_rows_get_text(&stmt, 0), arg);
     return rc;
 }
+
+tide_status tide_cache_told(tide_cache *cache, tide_text id, tide_error *err)
+{
+    int64_t row = 0;
+    const tide_status rc = tide_cache_row_of(cache, id, &row, err);
+    if (rc != TIDE_OK)
+        return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+    return tide_cache_changed(cache, row, err);
+}

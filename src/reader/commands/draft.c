@@ -1,4 +1,5 @@
-/* draft.c - `tidemark reader drafts|draft|save|discard|attach|detach`: messages that a person writes. */
+/* draft.c - `tidemark reader drafts|draft|continue|save|discard|attach|detach`: messages that a person
+ * writes. */
 #include "cli/archive_here.h"
 #include "reader/commands/home.h"
 #include "reader/reader.h"
@@ -58,6 +59,8 @@ static void draft_add(const struct tide_draft *draft, void *arg)
     struct looking *looking = arg;
     json_auto_t *form = NULL;
     json_auto_t *files = NULL;
+    bool formatted = false;
+    bool removed = false;
     tide_json one;
     (void)tide_json_parse_stored(draft->json, &form, NULL);
     (void)tide_json_parse_stored(draft->files, &files, NULL);
@@ -67,6 +70,9 @@ static void draft_add(const struct tide_draft *draft, void *arg)
     files_set(files, &one);
     tide_json_set_u64(&one, "saved_unix_ms", draft->changed_ms);
     tide_json_set_u64(&one, "sending", draft->sending);
+    tide_reader_draft_told(draft->outgoing, &formatted, &removed);
+    tide_json_set_bool(&one, "formatted", formatted);
+    tide_json_set_bool(&one, "removed", removed);
     (void)json_array_append_new(looking->items, one.value);
 }
 
@@ -157,6 +163,10 @@ tide_status cli_reader_draft(struct cli *cli)
     if (one == NULL)
         return no_draft(cli, account);
     (void)json_object_update(cli->json.value, (json_t *)(uintptr_t)one);
+    if (json_is_true(json_object_get(one, "formatted")))
+        cli_print(cli, "Gmail has it with formatting, which the first change here takes away.\n");
+    if (json_is_true(json_object_get(one, "removed")))
+        cli_print(cli, "It was sent or deleted in Gmail; this is a draft of its own.\n");
     cli_print(cli, "To: %s\nSubject: %s\n\n%s\n", json_string_value(json_object_get(one, "to")),
               json_string_value(json_object_get(one, "subject")),
               json_string_value(json_object_get(one, "text")));
@@ -170,6 +180,28 @@ static tide_status ask(struct cli *cli, const char *what, tide_json *request, js
     tide_json_set_cstr(request, "draft", cli->arguments[0]);
     TIDE_TRY(reader_ask(cli, what, request, answer_out));
     tide_json_set_cstr(&cli->json, "id", cli->arguments[0]);
+    return TIDE_OK;
+}
+
+tide_status cli_reader_continue(struct cli *cli)
+{
+    const char *message = cli_flag(cli, "message");
+    json_auto_t *answer = NULL;
+    tide_json request;
+    if (message == NULL)
+        return cli_wrong(cli, "Name it with --message ID.", "no message is named");
+    tide_json_object(&request);
+    tide_json_set_cstr(&request, "account", cli->arguments[0]);
+    tide_json_set_cstr(&request, "message", message);
+    TIDE_TRY(reader_ask(cli, "continue", &request, &answer));
+    const char *id = json_string_value(json_object_get(answer, "draft"));
+    const json_int_t job = json_integer_value(json_object_get(answer, "job"));
+    tide_json_set_cstr(&cli->json, "id", id == NULL ? "" : id);
+    tide_json_set_u64(&cli->json, "job", (uint64_t)job);
+    if (id == NULL || id[0] == '\0')
+        cli_print(cli, "job %" JSON_INTEGER_FORMAT " fetches its text; ask again then\n", job);
+    else
+        cli_print(cli, "draft %s\n", id);
     return TIDE_OK;
 }
 

@@ -61,6 +61,7 @@ tide_status cli_reader_act(struct cli *cli);
 tide_status cli_reader_undo(struct cli *cli);
 tide_status cli_reader_drafts(struct cli *cli);
 tide_status cli_reader_draft(struct cli *cli);
+tide_status cli_reader_continue(struct cli *cli);
 tide_status cli_reader_save(struct cli *cli);
 tide_status cli_reader_discard(struct cli *cli);
 tide_status cli_reader_attach(struct cli *cli);

@@ -11,6 +11,7 @@
  *     begin     -                               -
  *     people    -                               -
  *     save      draft, json                     saved_unix_ms
+ *     continue  message                         draft, job
  *     discard   draft                           removed
  *     attach    draft, name, type, file, bytes  -
  *     detach    draft, name                     removed
@@ -103,6 +104,19 @@ static tide_status op_save(tide_reader *reader, uint32_t account, const json_t *
     return TIDE_OK;
 }
 
+static tide_status op_continue(tide_reader *reader, uint32_t account, const json_t *request,
+                               tide_json *answer, tide_error *err)
+{
+    const char *message = NULL;
+    char id[TIDE_DRAFT_ID_BYTES];
+    uint64_t job = 0;
+    TIDE_TRY(text_of(request, "message", &message, err));
+    TIDE_TRY(tide_reader_continue(reader, account, message, id, &job, err));
+    tide_json_set_cstr(answer, "draft", id);
+    tide_json_set_u64(answer, "job", job);
+    return TIDE_OK;
+}
+
 static tide_status op_discard(tide_reader *reader, uint32_t account, const json_t *request,
                               tide_json *answer, tide_error *err)
 {
@@ -181,7 +195,7 @@ tide_status reader_op(void *arg, const json_t *request, tide_json *answer, tide_
                            tide_json *answer, tide_error *err);
     } others[] = {{"act", op_act},       {"undo", op_undo},       {"begin", op_begin},
                   {"save", op_save},     {"discard", op_discard}, {"attach", op_attach},
-                  {"detach", op_detach}, {"people", op_people}};
+                  {"detach", op_detach}, {"people", op_people},   {"continue", op_continue}};
     tide_reader *reader = arg;
     const char *what = NULL;
     const char *email = NULL;

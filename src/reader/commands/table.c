@@ -54,6 +54,11 @@ static const struct cli_flag act_flags[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_flag continue_flags[] = {
+    {"message", "ID", "the message that is the draft"},
+    {NULL, NULL, NULL},
+};
+
 const struct cli_command reader_commands[] = {
     {"reader", "status", "", 0, 0, NULL, "Show what the reader does for each account.",
      cli_reader_status},
@@ -93,6 +98,10 @@ const struct cli_command reader_commands[] = {
      cli_reader_drafts},
     {"reader", "draft", "DRAFT", 1, 1, account_flags, "Show a message that is being written.",
      cli_reader_draft},
+    {"reader", "continue", "ACCOUNT", 1, 1, continue_flags,
+     "Continue a draft that was begun in Gmail: from now on it is one of those that are written "
+     "here.",
+     cli_reader_continue},
     {"reader", "save", "DRAFT", 1, 1, account_flags,
      "Save a message that is being written, from a JSON object on standard input.",
      cli_reader_save},

@@ -7,6 +7,7 @@
  *     search.c   reader.search
  *     action.c   reader.action
  *     send.c     what it does with a draft: sends, removes, copies it
+ *     look.c     what became of drafts at Gmail
  *     folders.c  reader.folders
  *     evict.c    reader.evict
  *     people.c   reader.people
@@ -30,6 +31,8 @@ enum { TIDE_READER_IDS_MAX = 3000 }; /* of a batch: they fit the resume data of 
 /* A value of the cache: 1 since a history was lost.  Labels that changed meanwhile are known neither
  * here nor, perhaps, in the archive. */
 #define TIDE_READER_BLIND "blind"
+/* Another one: 1 since Gmail was asked for every draft after a history began: what happened before is in none. */
+#define TIDE_READER_DRAFTS_ASKED "drafts_asked"
 /* Another one: 1 from then until every row of the window was listed or asked for again. */
 #define TIDE_READER_RESYNC "resync"
 
@@ -85,6 +88,13 @@ tide_status tide_reader_sent(struct tide_reader_task *task, const struct tide_re
 
 /* Copies the drafts that are due to the server, and enqueues the next look. */
 tide_status tide_reader_copies_run(struct tide_reader_task *task, tide_error *err);
+
+/* A client for several calls in a row; closed with tide_gmail_close(). */
+tide_status tide_reader_gmail_open(const struct tide_reader_task *task, tide_gmail **gmail_out,
+                                   tide_error *err);
+/* Asks what became of drafts whose message at Gmail is gone, and for the ids of those that were begun there
+ * (look.c). */
+tide_status tide_reader_drafts_look(struct tide_reader_task *task, tide_error *err);
 
 static inline tide_text tide_reader_text(const json_t *object, const char *key)
 {

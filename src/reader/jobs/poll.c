@@ -5,6 +5,8 @@
  * them are there (KR4). */
 #include "reader/jobs/jobs.h"
 
+#include "ledger/rows.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -97,6 +99,8 @@ static tide_status begin_history(struct tide_reader_task *task, bool lost, tide_
         rc = tide_cache_set_u64(task->cache, TIDE_READER_LISTS,
                                 tide_world_random_u64(task->reader->options.world) >> 1, err);
     if (rc == TIDE_OK)
+        rc = tide_cache_set_u64(task->cache, TIDE_READER_DRAFTS_ASKED, 0, err);
+    if (rc == TIDE_OK)
         rc = tide_cache_set(task->cache, LISTED_FROM, now, err);
     if (rc == TIDE_OK)
         rc = tide_cache_set(task->cache, "history_id",
@@ -148,17 +152,39 @@ static void added_drop(json_t *ids, tide_text id)
     }
 }
 
-static tide_status deleted_take(struct tide_reader_task *task, const json_t *record, json_t *ids,
-                                tide_error *err)
+/* What a poll brings together. */
+struct polled {
+    uint32_t account;
+    json_t *ids;    /* of new messages, an array; owned by the caller */
+    json_t *copies; /* of messages that are hidden, for they are drafts here: a set */
+};
+
+static void copy_note(tide_text message, void *arg)
+{
+    (void)json_object_setn_new(arg, message.data, message.bytes, json_true());
+}
+
+static tide_status copies_read(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct polled *polled = arg;
+    (void)json_object_clear(polled->copies);
+    return tide_copies_each(tide_transaction_rows(transaction), polled->account, copy_note,
+                            polled->copies, err);
+}
+
+/* One that came and went is known all the same if it was a draft here (look.c). */
+static tide_status deleted_take(struct tide_reader_task *task, const json_t *record,
+                                const struct polled *polled, tide_error *err)
 {
     size_t index = 0;
     const json_t *entry = NULL;
     json_array_foreach(json_object_get(record, "messagesDeleted"), index, entry)
     {
         bool known = false;
-        added_drop(ids, id_of(entry));
-        TIDE_TRY(known_row(task, id_of(entry), &known, err));
-        if (known)
+        const tide_text id = id_of(entry);
+        added_drop(polled->ids, id);
+        TIDE_TRY(known_row(task, id, &known, err));
+        if (known || json_object_getn(polled->copies, id.data, id.bytes) != NULL)
             TIDE_TRY(tide_cache_gone(task->cache, id_of(entry), err));
     }
     return TIDE_OK;
@@ -177,8 +203,8 @@ static void added_take(const json_t *record, tide_text listed_from, json_t *ids)
     }
 }
 
-static tide_status records_take(struct tide_reader_task *task, const json_t *records, json_t *ids,
-                                tide_error *err)
+static tide_status records_take(struct tide_reader_task *task, const json_t *records,
+                                const struct polled *polled, tide_error *err)
 {
     char listed_from[64] = "";
     size_t at = 0;
@@ -188,21 +214,21 @@ static tide_status records_take(struct tide_reader_task *task, const json_t *rec
     tide_status rc = TIDE_OK;
     json_array_foreach(records, at, record)
     {
-        added_take(record, tide_text_of(listed_from), ids);
+        added_take(record, tide_text_of(listed_from), polled->ids);
         if (rc == TIDE_OK)
             rc = labels_take(task, record, "labelsAdded", true, err);
         if (rc == TIDE_OK)
             rc = labels_take(task, record, "labelsRemoved", false, err);
         if (rc == TIDE_OK)
-            rc = deleted_take(task, record, ids, err);
+            rc = deleted_take(task, record, polled, err);
     }
     return tide_cache_end(task->cache, rc, err);
 }
 
 /* ---- reading ---- */
 
-static tide_status history_read(struct tide_reader_task *task, const char *start, json_t *ids,
-                                char end[64], tide_error *err)
+static tide_status history_read(struct tide_reader_task *task, const char *start,
+                                const struct polled *polled, char end[64], tide_error *err)
 {
     tide_auto_buf token = tide_buf_heap(4096);
     tide_status rc = TIDE_OK;
@@ -213,7 +239,7 @@ static tide_status history_read(struct tide_reader_task *task, const char *start
                                 tide_buf_text(&token), &history, err);
         tide_buf_rest(&token);
         if (rc == TIDE_OK)
-            rc = records_take(task, history.records, ids, err);
+            rc = records_take(task, history.records, polled, err);
         if (rc == TIDE_OK)
             rc = tide_buf_add(&token, history.next.bytes == 0 ? "" : history.next.data,
                               history.next.bytes);
@@ -236,7 +262,11 @@ static tide_status changes_read(struct tide_reader_task *task, bool *moved_out, 
     if (*moved_out)
         return begin_history(task, false, err);
     json_t *ids = json_array();
-    tide_status rc = history_read(task, start, ids, end, err);
+    struct polled polled = {task->user->account, ids, json_object()};
+    tide_status rc = tide_transact(task->reader->options.engine, copies_read, &polled, err);
+    if (rc == TIDE_OK)
+        rc = history_read(task, start, &polled, end, err);
+    json_decref(polled.copies);
     if (rc == TIDE_GONE || (rc == TIDE_OK && json_array_size(ids) > TIDE_READER_IDS_MAX)) {
         /* K9: without a word.  Rows stay, and are shown until the lists say otherwise. */
         json_decref(ids);

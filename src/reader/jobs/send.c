@@ -105,13 +105,18 @@ static tide_status send_with(struct sending *self, tide_gmail *gmail, struct tid
     return sends ? tide_outgoing_send(&call, state, err) : tide_outgoing_discard(&call, state, err);
 }
 
+tide_status tide_reader_gmail_open(const struct tide_reader_task *task, tide_gmail **gmail_out,
+                                   tide_error *err)
+{
+    return tide_gmail_open_patient(task->user->endpoint[0] == '\0' ? NULL : task->user->endpoint,
+                                   task->user->tokens, PATIENCE_MS, task->reader->mem, gmail_out,
+                                   err);
+}
+
 static tide_status with_gmail(struct sending *self, struct tide_outgoing *state, tide_error *err)
 {
-    const struct tide_reader_task *task = self->task;
     tide_gmail *gmail = NULL;
-    TIDE_TRY(tide_gmail_open_patient(task->user->endpoint[0] == '\0' ? NULL : task->user->endpoint,
-                                     task->user->tokens, PATIENCE_MS, task->reader->mem, &gmail,
-                                     err));
+    TIDE_TRY(tide_reader_gmail_open(self->task, &gmail, err));
     const tide_status rc = send_with(self, gmail, state, err);
     tide_gmail_close(gmail);
     return rc;
@@ -280,6 +285,7 @@ tide_status tide_reader_copies_run(struct tide_reader_task *task, tide_error *er
 {
     tide_reader *reader = task->reader;
     struct due_reading next = {.task = task};
+    TIDE_TRY(tide_reader_drafts_look(task, err));
     for (;;) {
         next.now_ms = tide_world_now_unix_ms(reader->options.world);
         const tide_status rc = tide_transact(reader->options.engine, due_read, &next, err);

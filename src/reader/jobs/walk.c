@@ -342,6 +342,7 @@ static tide_status poll_run(struct tide_reader_task *task, tide_error *err)
     uint64_t listed = 0;
     uint64_t resync = 0;
     TIDE_TRY(tide_reader_poll(task, &moved, err));
+    TIDE_TRY(tide_reader_drafts_look(task, err));
     TIDE_TRY(tide_cache_folder_get(task->cache, TIDE_TEXT(ALL), &all, err));
     TIDE_TRY(tide_cache_get_u64(task->cache, "listed", &listed, err));
     TIDE_TRY(tide_cache_get_u64(task->cache, TIDE_READER_RESYNC, &resync, err));

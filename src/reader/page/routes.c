@@ -12,7 +12,8 @@
 
 #define DRAFT                                                                                      \
     "id:string to:string cc:string bcc:string subject:string text:string in_reply_to:string "      \
-    "references:string thread:string attachments:array saved_unix_ms:integer sending:integer"
+    "references:string thread:string attachments:array saved_unix_ms:integer sending:integer "     \
+    "formatted:boolean removed:boolean"
 
 const struct cli_api_object reader_page_objects[] = {
     {"Row",
@@ -152,6 +153,14 @@ const struct cli_api reader_page_api[] = {
      .part = "account",
      .scope = TIDE_HTTPD_WORK,
      .fields = "items:[Draft]"},
+    {.method = "POST",
+     .path = MAIL "drafts",
+     .group = "reader",
+     .verb = "continue",
+     .part = "account",
+     .values = "message",
+     .repeats = true, /* it is the same draft each time */
+     .fields = "id:string job:integer"},
     {.method = "GET",
      .path = MAIL "drafts/{draft}",
      .group = "reader",

@@ -96,6 +96,19 @@ tide_status tide_draft_outgoing(tide_rows db, uint32_t account, const char *id, 
                         : tide_error_set(err, TIDE_NOT_FOUND, "there is no draft %.64s", id);
 }
 
+tide_status tide_draft_take(tide_rows db, const struct tide_draft *draft, tide_error *err)
+{
+    uint64_t revision = 0;
+    const char *id = draft->id;
+    TIDE_TRY(tide_draft_put(db, draft, err));
+    TIDE_TRY(tide_draft_outgoing(db, draft->account, id, draft->outgoing, err));
+    TIDE_TRY(tide_draft_files(db, draft->account, id, draft->files, draft->changed_ms, err));
+    TIDE_TRY(tide_rows_number(db, WHAT, &revision, err,
+                              "SELECT changed_ms FROM reader_draft WHERE account = ?1 AND id = ?2",
+                              draft->account, id));
+    return tide_draft_is(db, draft->account, id, TIDE_DRAFT_COPIED, revision, err);
+}
+
 tide_status tide_draft_files(tide_rows db, uint32_t account, const char *id, tide_text files,
                              uint64_t now_ms, tide_error *err)
 {

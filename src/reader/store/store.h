@@ -170,6 +170,9 @@ tide_status tide_drafts_each(tide_rows db, uint32_t account,
 /* Also while it is being sent.  TIDE_NOT_FOUND. */
 tide_status tide_draft_outgoing(tide_rows db, uint32_t account, const char *id, tide_text outgoing,
                                 tide_error *err);
+/* Adds or replaces it by what the server has: the texts of `draft`, which count as written at its changed_ms
+ * or later (RDS7), and as copied.  TIDE_EXISTS: it is being sent. */
+tide_status tide_draft_take(tide_rows db, const struct tide_draft *draft, tide_error *err);
 /* Replaces the list of what is attached.  TIDE_EXISTS: it is being sent; TIDE_NOT_FOUND. */
 tide_status tide_draft_files(tide_rows db, uint32_t account, const char *id, tide_text files,
                              uint64_t now_ms, tide_error *err);

@@ -1,0 +1,291 @@
+/* look.c - what became of our drafts at Gmail, where a person sends, deletes and changes them too (K9, K14).
+ *
+ * The base tells which message of a draft is gone, so a look that was interrupted misses nothing; where a
+ * history begins, every draft is asked for.  Gmail is asked what has the draft now.  Only a draft that is
+ * copied and was not changed since follows it (reader/drafts.h DRF10); one that was changed is copied, and
+ * that finds out by itself. */
+#include "reader/drafts.h"
+#include "reader/jobs/jobs.h"
+
+#include "base/check.h"
+#include "cloud/gmail_drafts.h"
+#include "ledger/rows.h"
+#include "mail/outgoing/outgoing.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LOOKS_MAX = 100 }; /* at once; the next poll continues */
+
+/* A draft that Gmail is asked about, as it was when it was read. */
+struct looked {
+    char id[TIDE_DRAFT_ID_BYTES];
+    uint64_t changed_ms;
+    struct tide_outgoing state;
+    bool left; /* its message is */
+};
+
+struct looking {
+    struct tide_reader_task *task;
+    tide_gmail *gmail;
+    struct looked *list;
+    size_t count;
+    bool all; /* also those of which the base says nothing */
+
+    /* Of one. */
+    const struct looked *one;
+    struct tide_reader_letter letter;
+    struct tide_reader_taken taken;
+    struct tide_outgoing state; /* what it becomes */
+    bool same;                  /* it is as it was read */
+    bool other;                 /* another draft here has the message */
+};
+
+/* ---- which ---- */
+
+static bool is_copied(const struct tide_draft *draft, struct tide_outgoing *state)
+{
+    return draft->sending == 0 && draft->changed_ms == draft->copied_ms &&
+           draft->outgoing.bytes > 0 &&
+           tide_outgoing_read(draft->outgoing, state, NULL) == TIDE_OK &&
+           (state->stage == TIDE_OUTGOING_TAKEN || state->stage == TIDE_OUTGOING_DRAFT);
+}
+
+static void note(const struct tide_draft *draft, void *arg)
+{
+    struct looking *self = arg;
+    struct looked *one = &self->list[self->count];
+    if (self->count == LOOKS_MAX || !is_copied(draft, &one->state))
+        return;
+    one->left = tide_reader_draft_left(self->task->cache, one->state.gmail_id);
+    if (!one->left && !self->all && one->state.stage != TIDE_OUTGOING_TAKEN)
+        return;
+    memcpy(one->id, draft->id, sizeof one->id);
+    one->changed_ms = draft->changed_ms;
+    self->count++;
+}
+
+static tide_status read_list(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct looking *self = arg;
+    self->count = 0;
+    return tide_drafts_each(tide_transaction_rows(transaction), self->task->user->account, note,
+                            self, err);
+}
+
+/* ---- what it becomes ---- */
+
+static void same_note(const struct tide_draft *draft, void *arg)
+{
+    struct looking *self = arg;
+    struct tide_outgoing state;
+    const struct looked *one = self->one;
+    if (strcmp(draft->id, one->id) == 0)
+        self->same = is_copied(draft, &state) && draft->changed_ms == one->changed_ms &&
+                     state.stage == one->state.stage &&
+                     strcmp(state.gmail_id, one->state.gmail_id) == 0;
+    else if (draft->outgoing.bytes > 0 &&
+             tide_outgoing_read(draft->outgoing, &state, NULL) == TIDE_OK)
+        self->other = self->other || (state.gmail_id[0] != '\0' &&
+                                      strcmp(state.gmail_id, self->state.gmail_id) == 0);
+}
+
+/* DRF10. */
+static tide_status read_again(struct looking *self, tide_rows db, tide_error *err)
+{
+    self->same = self->other = false;
+    return tide_drafts_each(db, self->task->user->account, same_note, self, err);
+}
+
+/* Its message is shown as what it is now, which the base knows. */
+static tide_status end_write(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct looking *self = arg;
+    const uint32_t account = self->task->user->account;
+    const tide_rows db = tide_transaction_rows(transaction);
+    TIDE_TRY(read_again(self, db, err));
+    if (!self->same)
+        return TIDE_OK;
+    TIDE_TRY(tide_reader_letter_read(self->task->reader, db, account, self->one->id, &self->letter,
+                                     err));
+    TIDE_TRY(tide_copy_unhide(db, account, self->one->state.gmail_id, err));
+    return tide_draft_end(db, account, self->one->id, err);
+}
+
+/* Tells pages of a message that is shown otherwise now. */
+static tide_status tell(const struct looking *self, const char *gmail_id, tide_error *err)
+{
+    tide_cache *cache = self->task->cache;
+    TIDE_TRY(tide_cache_begin(cache, err));
+    return tide_cache_end(cache, tide_cache_told(cache, tide_text_of(gmail_id), err), err);
+}
+
+/* It was sent or deleted there. */
+static tide_status end(struct looking *self, tide_error *err)
+{
+    struct tide_reader_task *task = self->task;
+    TIDE_TRY(tide_transact(task->reader->options.engine, end_write, self, err));
+    if (!self->same)
+        return TIDE_OK;
+    TIDE_SEEN("reader: a draft was sent or deleted at Gmail");
+    tide_reader_letter_files_remove(task->reader, task->user->email, self->letter.files);
+    return tell(self, self->one->state.gmail_id, err);
+}
+
+static tide_status name_write(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct looking *self = arg;
+    const tide_rows db = tide_transaction_rows(transaction);
+    tide_auto_buf line = tide_buf_in(self->task->reader->mem, TIDE_OUTGOING_STATE_BYTES_MAX);
+    TIDE_TRY(read_again(self, db, err));
+    if (!self->same)
+        return TIDE_OK;
+    TIDE_TRY(tide_outgoing_write(&self->state, &line));
+    return tide_draft_outgoing(db, self->task->user->account, self->one->id, tide_buf_text(&line),
+                               err);
+}
+
+static tide_status newer_write(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct looking *self = arg;
+    const uint32_t account = self->task->user->account;
+    const tide_rows db = tide_transaction_rows(transaction);
+    struct tide_draft draft = {.account = account};
+    TIDE_TRY(read_again(self, db, err));
+    self->same = self->same && !self->other;
+    if (!self->same)
+        return TIDE_OK;
+    TIDE_TRY(tide_reader_letter_read(self->task->reader, db, account, self->one->id, &self->letter,
+                                     err));
+    TIDE_TRY(tide_copy_unhide(db, account, self->one->state.gmail_id, err));
+    memcpy(draft.id, self->one->id, sizeof draft.id);
+    return tide_reader_taken_put(self->task->reader, db, &draft, &self->taken, &self->state, err);
+}
+
+/* The draft has another message: it was changed there. */
+static tide_status newer(struct looking *self, const struct tide_gmail_message *message,
+                         tide_error *err)
+{
+    struct tide_reader_task *task = self->task;
+    const char *email = task->user->email;
+    TIDE_TRY(tide_reader_taken_read(task->reader, email, tide_buf_text(&message->raw),
+                                    message->thread_id, &self->taken, err));
+    self->state.formatted = self->taken.formatted;
+    const tide_status rc = tide_transact(task->reader->options.engine, newer_write, self, err);
+    if (rc == TIDE_OK && self->same)
+        TIDE_SEEN("reader: a draft was changed at Gmail");
+    if (rc != TIDE_UNKNOWN)
+        tide_reader_letter_files_remove(task->reader, email,
+                                        rc == TIDE_OK && self->same ? self->letter.files
+                                                                    : self->taken.files);
+    tide_reader_taken_done(&self->taken);
+    return rc == TIDE_OK && self->same ? tell(self, self->state.gmail_id, err) : rc;
+}
+
+/* ---- asking ---- */
+
+/* One that was begun at Gmail gets the id of its draft, before it is needed: a change there gives its message
+ * another id. */
+static tide_status ask_id(struct looking *self, tide_error *err)
+{
+    const struct looked *one = self->one;
+    struct tide_gmail_draft draft;
+    const tide_status rc = tide_gmail_draft_of(self->gmail, self->task->job,
+                                               tide_text_of(one->state.gmail_id), &draft, err);
+    if (rc ==
+        TIDE_NOT_FOUND) /* a list may be behind; what the base says of the message is certain */
+        return one->left ? end(self, err) : TIDE_OK;
+    TIDE_TRY(rc);
+    self->state.stage = TIDE_OUTGOING_DRAFT;
+    memcpy(self->state.draft_id, draft.id, sizeof self->state.draft_id);
+    memcpy(self->state.thread_id, draft.thread_id, sizeof self->state.thread_id);
+    return tide_transact(self->task->reader->options.engine, name_write, self, err);
+}
+
+static tide_status fetch_newer(struct looking *self, tide_error *err)
+{
+    struct tide_gmail_message message;
+    tide_gmail_message_init(&message, self->task->reader->mem);
+    tide_status rc = tide_gmail_get(self->gmail, self->task->job,
+                                    tide_text_of(self->state.gmail_id), &message, err);
+    if (rc == TIDE_OK)
+        rc = newer(self, &message, err);
+    tide_gmail_message_done(&message);
+    return rc == TIDE_GONE ? TIDE_OK : rc; /* it was changed again */
+}
+
+static tide_status other_read(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    return read_again(arg, tide_transaction_rows(transaction), err);
+}
+
+static tide_status ask_message(struct looking *self, tide_error *err)
+{
+    struct tide_gmail_parts parts;
+    const struct looked *one = self->one;
+    tide_gmail_parts_init(&parts, self->task->reader->mem);
+    const tide_status rc = tide_gmail_draft_get(self->gmail, self->task->job,
+                                                tide_text_of(one->state.draft_id), &parts, err);
+    if (rc == TIDE_GONE)
+        return end(self, err);
+    TIDE_TRY(rc);
+    struct tide_outgoing *state = &self->state;
+    const bool fits = parts.message.id.bytes < sizeof state->gmail_id;
+    (void)snprintf(state->gmail_id, sizeof state->gmail_id, "%.*s",
+                   fits ? (int)parts.message.id.bytes : 0, parts.message.id.data);
+    state->content = 0;
+    tide_gmail_parts_done(&parts);
+    if (!fits || strcmp(state->gmail_id, one->state.gmail_id) == 0)
+        return TIDE_OK;
+    TIDE_TRY(tide_transact(self->task->reader->options.engine, other_read, self, err));
+    return self->other ? end(self, err) : fetch_newer(self, err);
+}
+
+/* What Gmail refuses, or what cannot be continued here, stays as it is. */
+static tide_status look_at(struct looking *self, const struct looked *one, tide_error *err)
+{
+    self->one = one;
+    self->state = one->state;
+    const tide_status rc =
+        one->state.stage == TIDE_OUTGOING_TAKEN ? ask_id(self, err) : ask_message(self, err);
+    tide_reader_letter_done(&self->letter);
+    const bool refused = rc == TIDE_PERMANENT || rc == TIDE_INVALID || rc == TIDE_FULL;
+    return refused || rc == TIDE_EXISTS ? TIDE_OK : rc;
+}
+
+static tide_status asked_write(struct looking *self, tide_error *err)
+{
+    tide_cache *cache = self->task->cache;
+    if (!self->all || self->count == LOOKS_MAX)
+        return TIDE_OK;
+    TIDE_TRY(tide_cache_begin(cache, err));
+    return tide_cache_end(cache, tide_cache_set_u64(cache, TIDE_READER_DRAFTS_ASKED, 1, err), err);
+}
+
+static tide_status look_all(struct looking *self, tide_error *err)
+{
+    uint64_t asked = 0;
+    TIDE_TRY(tide_cache_get_u64(self->task->cache, TIDE_READER_DRAFTS_ASKED, &asked, err));
+    self->all = asked == 0;
+    TIDE_TRY(tide_transact(self->task->reader->options.engine, read_list, self, err));
+    if (self->count == 0)
+        return asked_write(self, err);
+    TIDE_TRY(tide_reader_gmail_open(self->task, &self->gmail, err));
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; i < self->count && rc == TIDE_OK; i++)
+        rc = look_at(self, &self->list[i], err);
+    tide_gmail_close(self->gmail);
+    return rc == TIDE_OK ? asked_write(self, err) : rc;
+}
+
+tide_status tide_reader_drafts_look(struct tide_reader_task *task, tide_error *err)
+{
+    tide_mem *mem = task->reader->mem;
+    struct looking self = {.task = task};
+    self.list = tide_mem_array(mem, LOOKS_MAX + 1, sizeof *self.list);
+    if (self.list == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to look at drafts");
+    const tide_status rc = look_all(&self, err);
+    tide_mem_free(mem, self.list, (LOOKS_MAX + 1) * sizeof *self.list);
+    return rc;
+}
