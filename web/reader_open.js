@@ -1,10 +1,10 @@
 // reader_open.js - what is open beside the list: a conversation, or a message being written; drafts that are kept here.
-import { get, path } from './api.js'
+import { get, path, post } from './api.js'
 import { afterPaint, h } from './dom.js'
 import { page } from './page.js'
 import { act } from './reader_act.js'
 import { lookAhead } from './reader_ahead.js'
-import { accounts, boxOf, offline } from './reader_data.js'
+import { accounts, boxOf, catchUp, offline } from './reader_data.js'
 import { onMarked, showRows } from './reader_do.js'
 import { forward, mailto, reply } from './reader_quote.js'
 import { keyOf } from './reader_rows.js'
@@ -15,6 +15,7 @@ import { begun, blank, onKept, reopen } from './reader_write.js'
 import { announce, tellTrouble } from './say.js'
 import { SAID } from './words.js'
 
+/** @typedef {import('./reader_data.js').Row} Row */
 /** @typedef {import('./reader_write.js').Writing} Writing */
 
 export const side = h('section', { class: 'talk', 'aria-label': 'Conversation', tabindex: -1 })
@@ -46,6 +47,34 @@ export async function answer(how, message = talk?.opened) {
   go({ d: keyOf(made) })
 }
 
+/** A draft is opened to be continued.
+ * @param {Row} row */
+export function openRow(row) {
+  if (row.labels.includes('DRAFT')) void resume(row)
+  else go({ m: keyOf(row), d: '' })
+}
+
+/** Continues a draft that was begun in Gmail, once its text is here.
+ * @param {{ account: string, id: string }} row */
+async function resume({ account, id }) {
+  const from = addressOf({})
+  try {
+    for (let tries = 0; tries < 100 && addressOf({}) === from; tries++) {
+      const made = await post(`mail/${path(account)}/drafts`, { message: id })
+      if (made.id) {
+        go({ d: keyOf({ account, id: made.id }), m: '' })
+        return void catchUp(boxOf(account))
+      }
+      if (offline([boxOf(account)])) throw new Error(SAID.unreachable)
+      if (tries === 0) announce(SAID.fetching)
+      await new Promise((then) => setTimeout(then, 100))
+    }
+    if (addressOf({}) === from) throw new Error('Its text has not come yet.')
+  } catch (error) {
+    tellTrouble(error, 'Continue')
+  }
+}
+
 /** @param {string} [url] */
 export function write(url) {
   const account = where.who === 'all' ? talk?.account ?? accounts()[0] : where.who
@@ -65,7 +94,7 @@ export function openSide(buttons) {
   } else if (!talk || talk.account !== account || talk.id !== id) {
     const row = list.rows?.at(list.rows.places.get(where.m) ?? -1)
     const of = new Talk(account, id, row, {
-      offline: () => offline([boxOf(account)]) !== null, shown: () => shown && talk?.account === account && talk.id === id, changed: () => redraw(), write, answer, label: (one) => labelName(account, one), buttons,
+      offline: () => offline([boxOf(account)]) !== null, shown: () => shown && talk?.account === account && talk.id === id, changed: () => redraw(), write, answer, resume: (message) => void resume({ account, id: message.id }), label: (one) => labelName(account, one), buttons,
       read: (rows) => void act('read', rows, { silent: true, show: showRows, back: () => {} }),
     })
     setTalk(of)
@@ -140,3 +169,4 @@ export async function loadDrafts() {
 }
 
 onKept(() => void loadDrafts())
+list.owner.open = openRow

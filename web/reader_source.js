@@ -7,7 +7,7 @@ import { List } from './reader_list.js'
 import { seek } from './reader_mark.js'
 import * as notes from './reader_notify.js'
 import { Cursor, Merge, Rows, keyOf } from './reader_rows.js'
-import { NAMES, addressOf, go, labelName, redraw, shown, talk, where } from './reader_where.js'
+import { NAMES, addressOf, labelName, redraw, shown, talk, where } from './reader_where.js'
 import { number } from './words.js'
 
 /** @typedef {import('./reader_data.js').Row} Row */
@@ -18,7 +18,7 @@ const ONLINE_MS = 700
 const ASK_AGAIN_MS = 10000
 
 export const list = new List({
-  open: (row) => go({ m: keyOf(row), d: '' }), ahead: lookAhead, star: () => {}, changed: () => redraw(),
+  open: () => {}, ahead: lookAhead, star: () => {}, changed: () => redraw(),
   words: (row) => [where.who === 'all' && accounts().length > 1 ? row.account.split('@')[0] : '', ...row.labels.filter((id) => id !== where.folder && !NAMES[id] && id !== 'UNREAD' && !id.startsWith('CATEGORY_')).map((id) => labelName(row.account, id)), row.pinned ? 'kept offline' : ''].filter(Boolean).join(' · '),
 })
 

@@ -16,7 +16,7 @@ import { SAID, count, sentence, shortTime, size, time } from './words.js'
 /** @typedef {import('./reader_data.js').News} News */
 /** What a conversation asks and tells.
  * @typedef {{ offline: () => boolean, shown: () => boolean, changed: () => void, read: (rows: Row[]) => void, write: (url: string) => void, label: (id: string) => string,
- *   buttons: () => Child, answer: (how: 'reply' | 'all' | 'forward', message: any) => void }} Owner */
+ *   buttons: () => Child, resume: (message: any) => void, answer: (how: 'reply' | 'all' | 'forward', message: any) => void }} Owner */
 
 const HOLDS_MS = 540000
 const AGAIN_MS = 20
@@ -296,7 +296,7 @@ export class Talk {
         h('p', { class: 'muted' }, `to ${message.to || 'nobody'}${message.cc ? ', cc ' + message.cc : ''}`, ...labels.map((id) => h('span', { class: 'label' }, this.owner.label(id))),
           row.pinned ? h('span', { class: 'label' }, 'kept offline') : null),
         ...(!this.full.has(short.id) ? [grey()] : message.body === 'none' ? this.missing(message) : this.content(message, base)),
-        this.full.has(short.id) ? h('div', { class: 'buttons turn-answer' },
+        row.labels.includes('DRAFT') && !message.gone ? h('div', { class: 'buttons turn-answer' }, button('Continue', () => this.owner.resume(message))) : this.full.has(short.id) ? h('div', { class: 'buttons turn-answer' },
           button('Reply', () => this.owner.answer('reply', message), { key: short.id === this.id ? 'r' : undefined, class: 'quiet' }),
           button('Reply to all', () => this.owner.answer('all', message), { key: short.id === this.id ? 'a' : undefined, class: 'quiet' }),
           button('Forward', () => this.owner.answer('forward', message), { key: short.id === this.id ? 'f' : undefined, class: 'quiet' })) : null,

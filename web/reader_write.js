@@ -1,6 +1,6 @@
 // reader_write.js - a message that is being written: kept as a draft every two seconds, copied to the server
 // when it is closed, sent with ten seconds to think again.
-import { get, path, post, put, remove } from './api.js'
+import { Trouble, get, path, post, put, remove } from './api.js'
 import { h } from './dom.js'
 import { button, page, select } from './page.js'
 import { offer } from './reader_act.js'
@@ -45,6 +45,9 @@ export class Writing {
     this.timer = 0
     this.gone = false
     this.sent = false
+    /** Its formatting is in Gmail still; it is there no more. */
+    this.formatted = false
+    this.removed = false
     all.set(account + '/' + id, this)
   }
 
@@ -90,6 +93,42 @@ export class Writing {
     if (first && this.savedAt) tellKept()
     page.redraw()
     return this.trouble === ''
+  }
+
+  /** What is kept of it now; the text too, unless something is typed that is not kept.
+   * @param {any} draft */
+  take(draft) {
+    this.formatted = draft.formatted
+    this.removed ||= draft.removed
+    if (!this.moving && this.files.every((one) => one.state === 'added')) {
+      const known = this.files
+      this.files = draft.attachments.map((/** @type {any} */ one) => known.find(({ name, bytes }) => name === one.name && bytes === one.bytes) ?? { ...one, state: 'added' })
+    }
+    if (!this.dirty) this.letter = Object.assign(blank(), Object.fromEntries(Object.keys(blank()).map((name) => [name, draft[name] ?? ''])))
+  }
+
+  /** Its form, if it is shown, says what it says: a field that is typed in is never drawn again. */
+  show() {
+    for (const [name, value] of Object.entries(this.letter)) {
+      const at = document.getElementById('write-' + name)
+      if ((at instanceof HTMLInputElement || at instanceof HTMLTextAreaElement) && at.value !== value) at.value = value
+    }
+  }
+
+  /** Looks what became of it at Gmail; what is written here stays. */
+  look() {
+    this.line = this.line.then(async () => {
+      if (!this.savedAt || this.gone || this.sent) return
+      try {
+        this.take(await get(this.at))
+        if (!this.dirty && document.querySelector('.write')?.getAttribute('data-draft') === this.id) this.show()
+      } catch (error) {
+        if (!(error instanceof Trouble) || error.status !== 404 || this.sent) return
+        Object.assign(this, { removed: true, formatted: false, savedAt: 0, files: [] })
+      }
+      page.redraw()
+    })
+    return this.line
   }
 
   /** Nobody writes on: the server gets it at once.  Without this it gets it later. */
@@ -220,11 +259,14 @@ export class Writing {
  * @param {string} account @param {string} id @returns {Promise<Writing>} */
 export async function reopen(account, id) {
   const known = all.get(account + '/' + id)
-  if (known) return known
+  if (known) {
+    await known.look()
+    return known
+  }
   const draft = await get(`mail/${path(account)}/drafts/${path(id)}`)
-  const writing = new Writing(account, id, Object.assign(blank(), Object.fromEntries(Object.keys(blank()).map((name) => [name, draft[name] ?? '']))))
-  writing.files = (draft.attachments ?? []).map((/** @type {any} */ one) => ({ name: one.name, bytes: one.bytes, state: 'added' }))
-  writing.savedAt = draft.saved_unix_ms ?? draft.changed_unix_ms ?? Date.now()
+  const writing = new Writing(account, id, blank())
+  writing.take(draft)
+  writing.savedAt = draft.saved_unix_ms
   return writing
 }
 
@@ -254,8 +296,10 @@ export function writeForm(writing, { accounts, people, move, send, discard, leav
     event.preventDefault()
     send()
   }
-  return [h('form', { key: 'write ' + writing.id, class: 'write', 'aria-label': 'Message', on: { submit: (event) => event.preventDefault(), keydown } },
+  return [h('form', { key: 'write ' + writing.id, class: 'write', 'data-draft': writing.id, 'aria-label': 'Message', on: { submit: (event) => event.preventDefault(), keydown } },
     h('h2', { tabindex: -1 }, writing.letter.subject || 'New message'),
+    writing.removed ? h('p', { class: 'warn', role: 'status' }, 'It was sent or deleted in Gmail meanwhile. What is written here is a draft of its own.') : null,
+    writing.formatted ? h('p', { class: 'warn' }, 'Gmail has this draft with formatting. It is plain text here: the first change takes the formatting away there, too.') : null,
     accounts.length > 1 ? select('From', writing.account, accounts, move) : null,
     field(writing, 'to', 'To', people), field(writing, 'cc', 'Cc', people), field(writing, 'bcc', 'Bcc', people), field(writing, 'subject', 'Subject'),
     h('label', { class: 'unseen', for: 'write-text' }, 'Text'),

@@ -9,7 +9,7 @@ import { forgetAhead, forgetAllAhead } from './reader_ahead.js'
 import { accounts, begin, belongs, boxOf, boxesOf, end, followNews, loadFolders, offline } from './reader_data.js'
 import { choose, isKept, keep, onMarked, refresh, run, selectAll, star, trash } from './reader_do.js'
 import * as notes from './reader_notify.js'
-import { answer, back, loadDrafts, openSide, side, turn, write, writing, written, writtenAt } from './reader_open.js'
+import { answer, back, loadDrafts, openRow, openSide, side, turn, write, writing, written, writtenAt } from './reader_open.js'
 import { bare } from './reader_quote.js'
 import { keyOf } from './reader_rows.js'
 import { fromServer, list, openNew, readAnew, readOn, relist, renewSoon, typed } from './reader_source.js'
@@ -183,6 +183,7 @@ const refused = new Map()
 
 followNews((box, news) => {
   if (news) {
+    if (writing?.account === box.account) void writing.look()
     notes.notify(box, news, (key) => list.rows?.places.has(key) === true, openNew)
     if (news.reset) forgetAllAhead(box.account)
     forgetAhead([...news.items, ...news.gone.map((id) => ({ account: box.account, id }))])
@@ -218,7 +219,7 @@ function keys() {
   const reading = talk !== null
   return {
     j: { words: 'next', run: () => turn(1) }, k: { words: 'previous', run: () => turn(-1) },
-    Enter: { words: 'open', run: () => onMarked(() => { const row = list.marked(); if (row) go({ m: keyOf(row) }) }) },
+    Enter: { words: 'open', run: () => onMarked(() => { const row = list.marked(); if (row) openRow(row) }) },
     u: { words: 'back to the list', run: back }, x: { words: 'select', run: () => onMarked(() => { const row = list.marked(); if (row) list.select(row) }) },
     '* a': { words: 'select all', run: () => void selectAll() }, '.': { words: 'refresh', run: () => void refresh() },
     e: { words: 'archive', run: () => run('archive') }, '#': { words: 'trash', run: trash }, '!': { words: 'spam', run: () => run(inFolder('SPAM') ? 'unspam' : 'spam') },

@@ -17,19 +17,23 @@ def letter(name, text="", file=None):
             f"Content-Disposition: attachment; filename=chart.bin\r\nContent-Transfer-Encoding: base64\r\n\r\n{packed}\r\n--b--\r\n")
 
 
-def gmail(stage, path, token="tok"):
-    """What the server itself says to who has this token."""
-    request = urllib.request.Request(f"{stage.origin}/gmail/v1/users/me/{path}", headers={"Authorization": f"Bearer {token}"})
+def gmail(stage, path, token="tok", method=None, body=None):
+    """What the server itself says to who has this token, or does for another program of theirs."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(f"{stage.origin}/gmail/v1/users/me/{path}", data=data, method=method,
+                                     headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=30) as told:
-        return json.load(told)
+        return json.loads(told.read() or b"null")
 
 
 def label_make(stage, name, token="tok"):
     """Its id."""
-    request = urllib.request.Request(f"{stage.origin}/gmail/v1/users/me/labels", data=json.dumps({"name": name}).encode(),
-                                     headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=30) as told:
-        return json.load(told)["id"]
+    return gmail(stage, "labels", token, body={"name": name})["id"]
+
+
+def message_of(raw):
+    """As the API takes it."""
+    return {"raw": base64.urlsafe_b64encode(raw.encode()).decode()}
 
 
 def labels(stage, name, token="tok"):

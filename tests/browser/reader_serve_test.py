@@ -12,7 +12,7 @@ from selenium.webdriver.common.keys import Keys
 import page_test
 from figures import Meter, cpu_limit, judge_times, tell
 from page_test import answer, judge, paired
-from reader_mail import fetched, gmail, label_make, labels, letter, opens
+from reader_mail import fetched, gmail, label_make, labels, letter, message_of, opens
 from reader_page import Reading, address_of
 from stage import Stage, USER, run_stories, until
 from walls import Line
@@ -443,6 +443,58 @@ def a_draft_is_kept_at_the_server_and_shown_once(stage, page):
     until(lambda: page.count(".drafts li") == 0, "thrown away here, too")
 
 
+def written_elsewhere(text, subject="Harbour day"):
+    """A draft as Gmail's page makes it, with formatting and a file."""
+    return (f"From: {USER}\r\nTo: bob@harbour.example\r\nSubject: {subject}\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=m\r\n\r\n"
+            f"--m\r\nContent-Type: text/html; charset=utf-8\r\n\r\n<div>{text} <b>Soon</b>.</div>\r\n"
+            "--m\r\nContent-Type: text/plain\r\nContent-Disposition: attachment; filename=list.txt\r\n\r\nrope\r\n--m--\r\n")
+
+
+def a_draft_begun_in_gmail_is_continued(stage, page):
+    """K14: the same draft at the server, whoever writes on; nothing is changed there before something is changed here (K9)."""
+    def holds(text):
+        return page.count("#write-text") == 1 and text in page.find("#write-text").get_attribute("value")
+
+    def at_server():
+        return [one["id"] for one in gmail(stage, "drafts").get("drafts", [])]
+
+    made = gmail(stage, "drafts", body={"message": message_of(written_elsewhere("Begun on a phone."))})
+    page.go(f"/reader/{USER}/DRAFT", "Drafts")
+    until(lambda: page.row("Harbour day"), "it is shown as a message")
+    page.focus_list()
+    page.top()
+    page.keys(Keys.ENTER)
+    until(lambda: holds("Begun on a phone. Soon."), "it is a draft here")
+    assert page.find("#write-to").get_attribute("value") == "bob@harbour.example" and "list.txt" in page.text(".files")
+    page.sees("the first change takes the formatting away", ".write")
+    judge(page, "a draft of Gmail's")
+    until(lambda: page.count(".mrow:not([hidden]):not(.ghost)") == 0, "and no message beside it")
+    page.click("Close")
+    page.sees("Harbour day", ".drafts")
+    assert gmail(stage, "drafts").get("drafts")[0]["message"]["id"] == made["message"]["id"], "nothing was changed there"
+    page.click("Harbour day", ".drafts a")
+    until(lambda: holds("Begun on a phone."), "it goes on")
+    page.find("#write-text").send_keys(Keys.HOME, "Here. ")
+    until(lambda: "Here. Begun on" in gmail(stage, f"drafts/{made['id']}?format=full")["message"]["snippet"], "the same draft has it")
+    page.lacks("formatting", ".write")
+    assert at_server() == [made["id"]]
+    gmail(stage, f"drafts/{made['id']}", method="PUT", body={"message": message_of(written_elsewhere("Changed on a phone."))})
+    until(lambda: holds("Changed on a phone."), "what is newer is shown, while nothing is typed")
+    gmail(stage, "drafts/send", body={"id": made["id"]})
+    page.sees("It was sent or deleted in Gmail", ".write")
+    page.click("Close")
+    until(lambda: page.count(".drafts li") == 0 and at_server() == [], "it is nowhere a draft")
+    made = gmail(stage, "drafts", body={"message": message_of(written_elsewhere("A second one.", "Second day"))})
+    page.go(f"/reader/{USER}/ALL", "All mail")
+    until(lambda: page.row("Second day"), "it is listed")
+    page.go(f"/reader/{USER}/ALL?m={USER}/{made['message']['id']}", "All mail")
+    page.click("Continue", ".turn button")
+    until(lambda: holds("A second one."), "by its button, too")
+    page.click("Throw away")
+    page.click("Throw it away", "dialog button")
+    until(lambda: at_server() == [], at_server)
+
+
 def what_runs_is_said_and_why(stage, page):
     """K14: the line below the list and the row on Home, as serve says it; the outage is told from its beginning."""
     page.go(INBOX, "Inbox")
@@ -520,6 +572,7 @@ def main():
         stories = [thirty_days_while_the_network_fails, a_day_is_read_by_keyboard, at_the_end_older_mail_is_fetched, a_label_of_old_mail_alone_is_asked_for, what_is_only_cached_is_found_without_a_network,
                    what_the_mirror_stores_is_in_an_open_list, cached_messages_and_searches_are_quick, an_hour_without_a_network, two_windows_at_once, an_answer_with_a_file_is_taken_back_and_sent_once,
                    a_small_cache_while_scrolling, a_lost_network_is_told, a_draft_is_kept_at_the_server_and_shown_once,
+                   a_draft_begun_in_gmail_is_continued,
                    what_runs_is_said_and_why, recipients_are_completed, no_complaint]
         return run_stories(stories, stage, page)
     finally:
