@@ -45,7 +45,8 @@
  *   DRF9  a draft at Gmail is at most one draft here: one transaction looks whether there is one and takes it
  *         over.  That needs no network, changes nothing at Gmail, and counts as copied.
  *   DRF10 a row goes, or gets another text, because of what Gmail says only if nothing was changed here since
- *         it was copied: looked at in the transaction that does it.
+ *         it was copied: looked at in the transaction that does it.  It goes only if both the draft and its
+ *         message are gone: one answer is no proof.
  *   DRF11 what was changed here replaces what was changed there (K9): the last write wins.
  */
 #ifndef TIDE_READER_DRAFTS_H

@@ -214,6 +214,38 @@ static tide_status fetch_newer(struct looking *self, tide_error *err)
     return rc == TIDE_GONE ? TIDE_OK : rc; /* it was changed again */
 }
 
+static bool is_draft_there(const struct tide_gmail_message *message)
+{
+    size_t at = 0;
+    const json_t *label = NULL;
+    json_array_foreach(message->labels, at, label)
+    {
+        const char *id = json_string_value(label);
+        if (id != NULL && strcmp(id, "DRAFT") == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Gmail says that there is no such draft.  One answer is no proof: its message has left, too, as the base
+ * says or as Gmail does. */
+static tide_status ask_whether_gone(struct looking *self, tide_error *err)
+{
+    struct tide_gmail_message message;
+    if (self->one->left)
+        return end(self, err);
+    tide_gmail_message_init(&message, self->task->reader->mem);
+    const tide_status rc = tide_gmail_get_minimal(
+        self->gmail, self->task->job, tide_text_of(self->one->state.gmail_id), &message, err);
+    const bool there = rc == TIDE_OK && is_draft_there(&message);
+    tide_gmail_message_done(&message);
+    if (rc != TIDE_OK && rc != TIDE_GONE)
+        return rc;
+    if (there)
+        TIDE_SEEN("reader: a draft was denied, and its message is there");
+    return there ? TIDE_OK : end(self, err);
+}
+
 static tide_status other_read(tide_transaction *transaction, void *arg, tide_error *err)
 {
     return read_again(arg, tide_transaction_rows(transaction), err);
@@ -227,7 +259,7 @@ static tide_status ask_message(struct looking *self, tide_error *err)
     const tide_status rc = tide_gmail_draft_get(self->gmail, self->task->job,
                                                 tide_text_of(one->state.draft_id), &parts, err);
     if (rc == TIDE_GONE)
-        return end(self, err);
+        return ask_whether_gone(self, err);
     TIDE_TRY(rc);
     struct tide_outgoing *state = &self->state;
     const bool fits = parts.message.id.bytes < sizeof state->gmail_id;

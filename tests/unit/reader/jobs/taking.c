@@ -257,6 +257,19 @@ TEST(a_draft_that_is_sent_or_deleted_in_gmail_goes_away_here_too)
     }
 }
 
+/* DRF10: where a history begins every draft is asked for, and nothing else says that it is gone. */
+CASE(a_draft_stays_that_one_answer_denies)
+{
+    assert_int_equal(save(f, "d1", LETTER), TIDE_OK);
+    (void)settle(f);
+    tide_sim_cloud_fault(f->cloud, f->sim,
+                         "{\"method\":\"gmail.users.drafts.get\",\"fault\":\"404\",\"count\":1}");
+    look(f);
+    look(f);
+    assert_int_equal(kept_here(f).count, 1);
+    assert_int_equal(with_label(f, BOX_LABEL_DRAFT), 1);
+}
+
 /* DRF10: what a person wrote stays, and is at Gmail as a draft of its own. */
 TEST(what_was_changed_here_meanwhile_is_kept_and_says_that_it_was_sent_or_deleted)
 {
