@@ -112,9 +112,9 @@ static tide_archive *archive_open(const char *where, const char *account)
     return archive;
 }
 
-static void archive_put(tide_archive *archive, const char *id, tide_text raw)
+static void archive_put(tide_archive *archive, const char *id, const char *label, tide_text raw)
 {
-    static const tide_text labels[] = {{"INBOX", 5}, {"UNREAD", 6}};
+    const tide_text labels[] = {tide_text_of(label), TIDE_TEXT("UNREAD")};
     const struct tide_incoming message = {.gmail_id = tide_text_of(id),
                                           .thread_id = TIDE_TEXT("thread"),
                                           .history_id = TIDE_TEXT("7"),
@@ -131,16 +131,17 @@ static void archive_put(tide_archive *archive, const char *id, tide_text raw)
 static void archive_make(const char *account)
 {
     tide_archive *archive = archive_open("made", account);
-    archive_put(archive, "plain", TIDE_TEXT(plain));
-    archive_put(archive, "hostile", TIDE_TEXT(hostile));
-    archive_put(archive, "binary", TIDE_TEXT(binary));
+    archive_put(archive, "plain", "INBOX", TIDE_TEXT(plain));
+    archive_put(archive, "hostile", "INBOX", TIDE_TEXT(hostile));
+    archive_put(archive, "begun", "DRAFT", TIDE_TEXT(plain));
+    archive_put(archive, "binary", "INBOX", TIDE_TEXT(binary));
     MUST(tide_archive_close(archive, &home.cli.err));
 }
 
 void home_mail_put(tide_text raw)
 {
     tide_archive *archive = archive_open("live", HOME_MAIL);
-    archive_put(archive, HOME_GIVEN, raw);
+    archive_put(archive, HOME_GIVEN, "INBOX", raw);
     MUST(tide_archive_close(archive, &home.cli.err));
     home.dirty = true;
 }

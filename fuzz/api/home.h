@@ -13,7 +13,8 @@
 #define HOME_MAIL    "me@example.com"
 #define HOME_EMPTY   "halted@example.com"
 #define HOME_REMOVED "removed@example.com"
-/* The message that an input brings; the home has "plain", "hostile" and "binary" as well. */
+/* The message that an input brings; the home has "plain", "hostile", "binary" and the
+ * draft "begun" as well. */
 #define HOME_GIVEN "given"
 /* A word of the stored mail that is in no other row: whoever may not read mail never gets it. */
 #define HOME_MAIL_WORD "xylophonequartz"
