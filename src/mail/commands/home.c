@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 tide_status mail_home_places(struct cli *cli, struct mail_home *home)
@@ -171,6 +172,69 @@ void mail_home_archives(const char *archive_dir, bool (*visit)(const char *email
     (void)closedir(folder);
 }
 
+/* The accounts that exist, none where the ledger cannot be read; the caller may open it to write. */
+static void accounts_known(struct cli *cli, struct cli_names *names)
+{
+    const tide_error kept = cli->err;
+    char hint[sizeof cli->hint];
+    const bool opens = cli->ledger == NULL && cli->lock == NULL;
+    memcpy(hint, cli->hint, sizeof hint);
+    if (cli_names(cli, &tide_mail_system, NULL, 0, names) != TIDE_OK) {
+        cli->err = kept;
+        memcpy(cli->hint, hint, sizeof hint);
+    }
+    if (opens)
+        cli_ledger_close(cli);
+}
+
+struct spelling {
+    const char *email, *archive_dir;
+    char *found;
+};
+
+/* That of the caller is the best one. */
+static void spell(const struct spelling *spelling, const char *email)
+{
+    if (strcasecmp(email, spelling->email) == 0 && strcmp(spelling->found, spelling->email) != 0)
+        (void)snprintf(spelling->found, 256, "%s", email);
+}
+
+/* An account that was added and removed again leaves a directory without mail. */
+static bool spell_archive(const char *email, void *arg)
+{
+    const struct spelling *spelling = arg;
+    char path[CLI_PATH_BYTES + 300];
+    bool mail = false;
+    (void)snprintf(path, sizeof path, "%s/%s", spelling->archive_dir, email);
+    DIR *folder = strcasecmp(email, spelling->email) == 0 ? opendir(path) : NULL;
+    if (folder == NULL)
+        return true;
+    for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+        const size_t bytes = strlen(entry->d_name);
+        mail = mail || (bytes > 3 && strcmp(entry->d_name + bytes - 3, ".db") == 0);
+    }
+    (void)closedir(folder);
+    if (mail)
+        spell(spelling, email);
+    return true;
+}
+
+void mail_home_spelling(struct cli *cli, const char *email, char spelling_out[256])
+{
+    struct mail_home home = {0};
+    struct cli_names names;
+    struct spelling spelling = {email, home.archive_dir, spelling_out};
+    const tide_error kept = cli->err;
+    spelling_out[0] = '\0';
+    if (mail_home_places(cli, &home) == TIDE_OK)
+        mail_home_archives(home.archive_dir, spell_archive, &spelling);
+    cli->err = kept;
+    accounts_known(cli, &names);
+    for (size_t i = 0; i < names.count; i++)
+        spell(&spelling, names.list[i]);
+    cli_names_done(&names);
+}
+
 static bool choose(const char *email, void *arg)
 {
     struct choice *choice = arg;
@@ -184,22 +248,12 @@ static bool choose(const char *email, void *arg)
     return true;
 }
 
-/* Which of several archives: that of the only account that exists.  A home whose ledger cannot be read
- * has no known accounts. */
+/* Which of several archives: that of the only account that exists. */
 static tide_status choose_known(struct cli *cli, const struct mail_home *home, char email_out[256])
 {
-    const tide_error kept = cli->err;
-    char hint[sizeof cli->hint];
     struct cli_names names;
     struct choice choice = {.known = &names};
-    const bool opens = cli->ledger == NULL && cli->lock == NULL;
-    memcpy(hint, cli->hint, sizeof hint);
-    if (cli_names(cli, &tide_mail_system, NULL, 0, &names) != TIDE_OK) {
-        cli->err = kept;
-        memcpy(cli->hint, hint, sizeof hint);
-    }
-    if (opens) /* the caller may open it to write */
-        cli_ledger_close(cli);
+    accounts_known(cli, &names);
     mail_home_archives(home->archive_dir, choose, &choice);
     cli_names_done(&names);
     if (choice.known_count > 1)

@@ -44,6 +44,9 @@ tide_status mail_home_close(struct cli *cli, struct mail_home *home);
  * needs no ledger.  `visit` returns false to stop. */
 void mail_home_archives(const char *archive_dir, bool (*visit)(const char *email, void *arg),
                         void *arg);
+/* How a mailbox is spelled here, as an account or as an archive alone: case does not tell mailboxes apart,
+ * and as two it would be stored twice.  "": it is not here. */
+void mail_home_spelling(struct cli *cli, const char *email, char spelling_out[256]);
 /* The account of the command: the named one, or the only one. */
 tide_status mail_home_account(struct cli *cli, struct mail_home *home, const char *named,
                               char email_out[256]);

@@ -61,7 +61,7 @@ static void report(struct importing *self)
         {"stored", imported->stored, NULL},
         {"there", imported->there, NULL},
         {"bytes", imported->bytes, NULL},
-        {"takeout", imported->takeout, "are from Google Takeout, with labels and conversation"},
+        {"takeout", imported->takeout, "came from Google Takeout, with labels and conversation"},
         {"held", imported->held,
          "have their Gmail id: a sync replaces their bytes by Gmail's own, newest first"},
         {"dated_by_header", imported->by_header, "have the time of their Date header"},
@@ -96,6 +96,11 @@ static tide_status account_of(struct importing *self)
     if (named != NULL && !tide_import_is_address(named))
         return cli_wrong(cli, "Give an address like you@example.com.",
                          "\"%.100s\" is not an e-mail address", named);
+    if (named != NULL) {
+        mail_home_spelling(cli, named, self->email);
+        if (self->email[0] != '\0')
+            return TIDE_OK;
+    }
     const tide_status rc = mail_home_account(cli, &self->home, named, self->email);
     if (rc == TIDE_NOT_FOUND)
         return cli_fail(cli, TIDE_INVALID,

@@ -17,7 +17,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 static tide_status tables(tide_rows db, tide_error *err)
 {
@@ -118,34 +117,17 @@ static tide_status backup_check(const struct tide_system_copy *copy, tide_error 
 
 /* ---- accounts ---- */
 
-/* Case does not tell mailboxes apart: as two accounts one would be fetched twice, and each of them
- * would believe that it has the whole quota (M16).  An account of exactly that spelling signs in again. */
+/* An account of exactly that spelling signs in again (M16). */
 static tide_status spelling_check(struct cli *cli, const char *email)
 {
-    const tide_error kept = cli->err;
-    const bool opens = cli->ledger == NULL && cli->lock == NULL;
-    struct cli_names names;
-    char hint[sizeof cli->hint];
-    char other[256] = "";
-    bool same = false;
-    memcpy(hint, cli->hint, sizeof hint);
-    if (cli_names(cli, &tide_mail_system, NULL, 0, &names) != TIDE_OK) {
-        cli->err = kept; /* there is none yet, or the caller will find what is wrong */
-        memcpy(cli->hint, hint, sizeof hint);
-    }
-    for (size_t i = 0; i < names.count; i++) {
-        same = same || strcmp(names.list[i], email) == 0;
-        if (strcasecmp(names.list[i], email) == 0)
-            (void)snprintf(other, sizeof other, "%s", names.list[i]);
-    }
-    cli_names_done(&names);
-    if (opens) /* the caller may open it to write */
-        cli_ledger_close(cli);
-    if (same || other[0] == '\0')
+    char hint[400];
+    char here[256];
+    mail_home_spelling(cli, email, here);
+    if (here[0] == '\0' || strcmp(here, email) == 0)
         return TIDE_OK;
     (void)snprintf(hint, sizeof hint, "Nothing was added. Run `tidemark account add gmail %.200s`.",
-                   other);
-    return cli_fail(cli, TIDE_EXISTS, hint, "this mailbox is here already, as %.200s", other);
+                   here);
+    return cli_fail(cli, TIDE_EXISTS, hint, "this mailbox is here already, as %.200s", here);
 }
 
 static tide_status account_check(struct cli *cli, const char *named,

@@ -142,5 +142,14 @@ ends 3 mail show "$plans" --json
 ends 1 mail search from:bob@example.com --account "$user.old"
 rm -r "$archive.old"
 
+# ---- an import goes where the mailbox is, however its name is spelled; what was only imported is here, too
+printf 'From: x@example.org\r\nSubject: from a file\r\n\r\nx\r\n' >"$dir/one.eml"
+ends 0 mail import "$dir/one.eml" --account BOB@Example.com --json
+jq -e '.account == "bob@example.com"' "$dir/out" >/dev/null || fail "an import under another spelling: $(cat "$dir/out")"
+[ ! -e "$dir/home/archive/BOB@Example.com" ] || fail "an import made another archive"
+ends 0 mail import "$dir/one.eml" --account New@example.com --quiet # needs no sign-in
+ends 1 account add gmail new@example.com --endpoint "$origin" --bearer tok-bob@example.com
+grep -q 'here already, as New@example.com' "$dir/err" || fail "an archive in other letters: $(cat "$dir/err")"
+
 echo "$failed failed"
 [ "$failed" -eq 0 ]
