@@ -98,7 +98,7 @@ ask_page() {
     echo "$code"
 }
 # t ARGUMENT...: tidemark with the home of this test.
-t() { timeout 60 "$tidemark" --home "$dir/home" "$@"; }
+t() { timeout 150 "$tidemark" --home "$dir/home" "$@"; }
 # ends CODE ARGUMENT...: the same, with this exit code; its output is in $dir/out and $dir/err.
 ends() {
     local code want=$1
