@@ -4,7 +4,7 @@
 # that comes later, with files that cannot be read; stopped and killed in the middle, nothing is lost or
 # stored twice, and syncs count right afterwards.
 . "$(dirname "$0")/../stage.sh"
-many=${TIDE_IMPORT_MANY:-20000} # long enough to be interrupted
+many=${TIDE_IMPORT_MANY:-$((${TIDE_TEST_SCALE:-100} < 40 ? 6000 : 20000))} # long enough to be interrupted; sanitizers are slow
 messages=40
 start_cloud --seed 18 --mailbox "$user=$messages,size=2000" --mailbox "bob@example.com=$messages,size=2000" \
     --mailbox "cara@example.com=5" --token tok="$user" --token tok-b=bob@example.com --token tok-c=cara@example.com
