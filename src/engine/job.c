@@ -252,12 +252,13 @@ tide_status tide_job_enqueue(tide_job *job, const struct tide_spec *spec, tide_e
 {
     struct tide_job_new child;
     tide_engine *engine = job->engine;
+    struct tide_spec own = *spec;
+    if (own.account == 0)
+        own.account = job->brief.account;
     TIDE_TRY(tide_spec_check(engine, spec, err));
-    tide_spec_convert(engine, spec, tide_world_now_unix_ms(engine->world), &child);
+    tide_spec_convert(engine, &own, tide_world_now_unix_ms(engine->world), &child);
     if (spec->needs_index_count > 0)
         return tide_error_set(err, TIDE_INVALID, "a child names jobs it needs by id, not by index");
-    if (spec->account == 0)
-        child.account = job->brief.account;
     if (spec->cycle == 0 && !spec->no_cycle)
         child.cycle = job->brief.cycle;
     if (!TIDE_GROW_IN(engine->mem, job->children, job->children_capacity, job->children_count + 1,

@@ -363,6 +363,26 @@ CASE(attempts_and_stalls_of_one_account_change_that_account_alone)
     assert_string_equal(stalled(f, later), "no beat for 1200 ms");
 }
 
+static tide_status bears(tide_job *job, void *context, tide_error *err)
+{
+    return tide_job_enqueue(job, &(struct tide_spec){.kind = *(const uint32_t *)context}, err);
+}
+
+/* E11.2: a job that a job makes has its account, and so the settings of it. */
+CASE(a_child_has_the_attempts_of_its_account)
+{
+    load_settings(f, "retry: {backoff_start: 1ms, attempts_max: 3}\n"
+                     "accounts:\n  bob: {retry.attempts_max: 2}\n");
+    fixture_open(f);
+    const uint32_t bob = new_account(f, "bob", "gmail");
+    uint32_t failing = DEFINE(f, "never", never, .context = NULL);
+    const uint32_t parent = DEFINE(f, "bears", bears, .context = &failing);
+    const uint64_t job = ENQUEUE(f, .kind = parent, .account = bob);
+    start(f);
+    finish(f);
+    assert_int_equal(sql(f, "SELECT attempts_max FROM job WHERE id > %" PRIu64, job), 2);
+}
+
 static void count(void *arg)
 {
     (void)__atomic_add_fetch((uint64_t *)arg, 1, __ATOMIC_RELAXED);
