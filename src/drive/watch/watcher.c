@@ -264,12 +264,12 @@ static void ask_for_sync(tide_drive_watcher *watcher, struct drive *drive, uint6
 
 static uint64_t wake_at_ms(const struct drive *drive)
 {
-    const uint64_t open_ms = drive->tree == NULL ? drive->open_at_ms : UINT64_MAX;
-    const uint64_t scan_ms = scan_at_ms(drive), poll_ms = poll_at_ms(drive);
+    /* A folder that is not there is scanned once it is. */
+    const uint64_t folder_ms = drive->tree == NULL ? drive->open_at_ms : scan_at_ms(drive);
+    const uint64_t poll_ms = poll_at_ms(drive);
     const uint64_t change_ms = tide_drive_changes_wake_at_ms(&drive->changes);
-    const uint64_t own_ms = scan_ms < poll_ms ? scan_ms : poll_ms;
-    const uint64_t other_ms = open_ms < change_ms ? open_ms : change_ms;
-    return own_ms < other_ms ? own_ms : other_ms;
+    const uint64_t own_ms = folder_ms < poll_ms ? folder_ms : poll_ms;
+    return own_ms < change_ms ? own_ms : change_ms;
 }
 
 /* ---- the thread ---- */
