@@ -112,7 +112,13 @@ ends 0 config set accounts.ada@example.com.drive.poll 1s
 put polled.txt polled
 until_true 20 here polled.txt polled || fail "its own drive.poll: $(cat "$dir/serve.log")"
 ends 0 config set drive.watch true
+ends 0 config set accounts.ada@example.com.drive.poll 1h
 ends 0 config set accounts.ada@example.com.drive.watch false
+rests() { # told, and no sync of an earlier look is left
+    grep -q 'setting changed.*drive.watch.*ada@example.com' "$dir/serve.log" &&
+        t jobs list --json | jq -e '[.jobs[]? | select(.state == "pending" or .state == "running")] == []'
+}
+until_true 20 rests || fail "its own drive.watch does not end: $(cat "$dir/serve.log")"
 echo resting >"$one/resting.txt"
 if until_true 5 online resting.txt resting; then fail "it watches all the same"; fi
 ends 0 drive sync # which scans everything: nobody tells it what changed
