@@ -86,6 +86,8 @@ tide_status mail_home_find(struct cli *cli, const char *named, const char *id, b
 /* Appends the words of the command from the `first` argument on, as one query, with saved searches in
  * place of their names (saved.c). */
 tide_status mail_query_words(struct cli *cli, unsigned first, size_t bytes_max, tide_buf *query);
+/* After an error: says where the labels are listed, if the query names one that no archive has. */
+tide_status mail_label_hint(struct cli *cli, tide_status rc);
 /* Whether the words of the command name a saved search, or are too many to tell. */
 bool mail_query_names_saved(struct cli *cli);
 /* The names of the saved searches, for completion. */

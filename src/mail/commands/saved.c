@@ -260,6 +260,14 @@ static tide_status too_long(struct cli *cli, tide_status rc)
                : rc;
 }
 
+tide_status mail_label_hint(struct cli *cli, tide_status rc)
+{
+    static const char unknown[] = "no label ";
+    return strncmp(cli->err.text, unknown, sizeof unknown - 1) == 0
+               ? cli_hint(cli, rc, "`tidemark mail labels` lists the labels.")
+               : rc;
+}
+
 tide_status mail_query_words(struct cli *cli, unsigned first, size_t bytes_max, tide_buf *query)
 {
     tide_auto_buf words = tide_buf_in(cli->mem, bytes_max);

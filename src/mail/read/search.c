@@ -576,9 +576,7 @@ static tide_status run(struct finding *finding)
         rc = source_search(finding, i);
     if (rc == TIDE_OK)
         rc = labels_check(finding);
-    if (rc == TIDE_INVALID && cli_flag(cli, "after") == NULL && cli->hint[0] == '\0')
-        rc = cli_hint(cli, rc, "`tidemark mail labels` lists the labels.");
-    return rc == TIDE_OK ? show_all(finding) : rc;
+    return rc == TIDE_OK ? show_all(finding) : mail_label_hint(cli, rc);
 }
 
 tide_status cli_mail_search(struct cli *cli)

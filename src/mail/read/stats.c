@@ -363,7 +363,7 @@ static tide_status count_archives(struct counting *counting, const tide_query *q
     }
     if (rc == TIDE_OK && !counting->passed)
         rc = tide_search_labels_check(&counting->labels, &cli->err);
-    return rc;
+    return mail_label_hint(cli, rc);
 }
 
 static tide_status count_all(struct counting *counting)
