@@ -50,7 +50,7 @@ static size_t clean_bytes(tide_text text)
     return text.bytes > 0 && text.data[0] == '\0' ? 0 : tide_utf8_bytes(text);
 }
 
-static bool text_is_clean(tide_text text)
+bool tide_utf8_is_clean(tide_text text)
 {
     while (text.bytes > 0) {
         size_t bytes = clean_bytes(text);
@@ -67,7 +67,7 @@ static json_t *string_of(tide_text text)
 {
     if (text.bytes == 0)
         return json_string("");
-    if (text_is_clean(text))
+    if (tide_utf8_is_clean(text))
         return json_stringn_nocheck(text.data, text.bytes);
     TIDE_SEEN("json: text is not UTF-8");
     size_t room = 0;

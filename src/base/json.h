@@ -78,6 +78,8 @@ tide_status tide_json_escape(tide_text text, tide_buf *out);
 /* The number of bytes, 1..4, of the UTF-8 character at the front of `text`; 0
  * when there is none. */
 size_t tide_utf8_bytes(tide_text text);
+/* Whether JSON can carry it as it is: UTF-8, and without a zero byte. */
+bool tide_utf8_is_clean(tide_text text);
 /* The front of a UTF-8 text, at most `bytes_max` bytes of it, whole characters. */
 tide_text tide_utf8_cut(tide_text text, size_t bytes_max);
 

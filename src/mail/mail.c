@@ -239,22 +239,6 @@ tide_status tide_mail_close(tide_mail *mail, tide_error *err)
 
 /* ---- accounts ---- */
 
-/* A stopping process gives up its engine first and then merges its archives' logs into their files:
- * the next process may have to wait until that ends. */
-static tide_status archive_open(tide_mail *mail, const struct tide_archive_options *options,
-                                tide_archive **archive_out, tide_error *err)
-{
-    enum { WAIT_US = 5000000, STEP_US = 50000 };
-    const uint64_t until_us = tide_world_now_us(mail->world) + WAIT_US;
-    for (;;) {
-        const tide_status rc = tide_archive_open(options, mail->mem, archive_out, err);
-        const uint64_t now_us = tide_world_now_us(mail->world);
-        if (rc != TIDE_BUSY || now_us >= until_us ||
-            tide_world_sleep_until(mail->world, now_us + STEP_US, NULL) != TIDE_OK)
-            return rc;
-    }
-}
-
 tide_status tide_mail_tokens(tide_world *world, tide_secrets *secrets, const char *email,
                              tide_mem *mem, tide_tokens **tokens_out, tide_error *err)
 {
@@ -285,7 +269,7 @@ static tide_status user_archive(tide_mail *mail, struct tide_mail_user *user, ti
     tide_mail_dir(mail->archive_dir, user->email, dir, sizeof dir);
     const struct tide_archive_options options = {
         .dir = dir, .account = user->email, .world = mail->world};
-    return archive_open(mail, &options, &user->archive, err);
+    return tide_archive_open_next(&options, mail->mem, &user->archive, err);
 }
 
 static tide_status user_fill(tide_mail *mail, struct tide_mail_user *user,
@@ -482,9 +466,14 @@ tide_status tide_mail_user_named(tide_mail *mail, const char *email,
 {
     struct named_ask ask = {.email = email};
     TIDE_TRY(tide_transact(mail->engine, named_find, &ask, err));
+    tide_status rc = TIDE_AUTH;
     if (ask.account != 0)
-        return tide_mail_user(mail, ask.account, user_out, err);
-    tide_status rc = user_wait(mail, 0, email, user_out);
+        rc = tide_mail_user(mail, ask.account, user_out, err);
+    if (rc != TIDE_AUTH)
+        return rc;
+    if (err != NULL) /* without a sign-in its archive alone is opened */
+        *err = (tide_error){TIDE_OK, 0, ""};
+    rc = user_wait(mail, 0, email, user_out);
     if (rc == TIDE_STOPPED)
         return tide_error_set(err, rc, "stopped while an archive was opened");
     if (rc == TIDE_OK)

@@ -196,6 +196,8 @@ tide_status cli_ask_look(struct cli_ask *ask)
     const tide_status rc = see_job(ask, &seen);
     if (rc != TIDE_OK)
         return rc;
+    if (seen.found)
+        ask->ours = seen.ours;
     if (seen.found && (seen.state == TIDE_ROW_PENDING || seen.state == TIDE_ROW_RUNNING))
         return not_yet(ask);
     if (seen.found && !seen.ours) { /* it was another command's */

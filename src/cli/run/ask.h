@@ -36,6 +36,7 @@ struct cli_ask {
     char by[17];       /* marks our job among those with the same key */
     tide_buf payload;
     uint64_t job;
+    bool ours; /* the job was seen, and is not another command's */
     uint64_t pinged_ms;
 };
 

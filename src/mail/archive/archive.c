@@ -218,6 +218,21 @@ tide_status tide_archive_open(const struct tide_archive_options *options, tide_m
     return TIDE_OK;
 }
 
+tide_status tide_archive_open_next(const struct tide_archive_options *options, tide_mem *mem,
+                                   tide_archive **archive_out, tide_error *err)
+{
+    enum { WAIT_US = 5000000, STEP_US = 50000 };
+    tide_world *world = options->world;
+    const uint64_t until_us = tide_world_now_us(world) + WAIT_US;
+    for (;;) {
+        const tide_status rc = tide_archive_open(options, mem, archive_out, err);
+        const uint64_t now_us = tide_world_now_us(world);
+        if (rc != TIDE_BUSY || now_us >= until_us ||
+            tide_world_sleep_until(world, now_us + STEP_US, NULL) != TIDE_OK)
+            return rc;
+    }
+}
+
 /* ---- shards --------------------------------------------------------------------------- */
 
 /* Finds the shard number `wanted`; *count_out is the number of shards before it.  Those that are

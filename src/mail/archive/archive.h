@@ -81,6 +81,10 @@ struct tide_archive_options {
 };
 tide_status tide_archive_open(const struct tide_archive_options *options, tide_mem *mem,
                               tide_archive **archive_out, tide_error *err);
+/* The same; waits some seconds for a process that stops.  It gives up its engine first and then merges
+ * its archives' logs into their files. */
+tide_status tide_archive_open_next(const struct tide_archive_options *options, tide_mem *mem,
+                                   tide_archive **archive_out, tide_error *err);
 /* Commits queued writes, then closes.  NULL is fine. */
 tide_status tide_archive_close(tide_archive *archive, tide_error *err);
 

@@ -120,7 +120,8 @@ static tide_status archive_of(struct importing *self, const char *dir, tide_arch
                                                  .read_only = dry_run,
                                                  .index_later = true,
                                                  .lean = true};
-    tide_status rc = tide_archive_open(&options, cli->mem, archive_out, &cli->err);
+    tide_status rc = (dry_run ? tide_archive_open : tide_archive_open_next)(&options, cli->mem,
+                                                                            archive_out, &cli->err);
     if (rc == TIDE_NOT_FOUND && dry_run) {
         cli->err = (tide_error){TIDE_OK, 0, ""};
         return TIDE_OK;
@@ -186,6 +187,14 @@ static tide_status paths_complete(struct asking *self)
         char path[2 * PATH_BYTES];
         const char *named = cli->arguments[i];
         const bool whole = named[0] == '/';
+        if (!tide_utf8_is_clean(tide_text_of(named)) ||
+            (!whole && !tide_utf8_is_clean(tide_text_of(here))))
+            return cli_fail(
+                cli, TIDE_INVALID,
+                "Name the directory it is in by an absolute path, or stop that process.",
+                "the path %.200s is not UTF-8, and cannot be told process %" PRIu64
+                ", which works in this directory",
+                named, self->ask.pid);
         const int used =
             snprintf(path, sizeof path, "%s%s%s", whole ? "" : here, whole ? "" : "/", named);
         bytes += (size_t)used;
@@ -229,6 +238,8 @@ static tide_status send(struct asking *self)
 static void take_answer(struct asking *self)
 {
     json_t *result = NULL;
+    if (!self->ask.ours)
+        return;
     if (tide_result_get(tide_ledger_rows(self->importing->cli->ledger), self->ask.job, &result,
                         NULL) != TIDE_OK)
         return;
@@ -270,9 +281,12 @@ static tide_status wait(struct asking *self)
 static const char *hidden(const struct asking *self)
 {
     const size_t count = self->importing->cli->arguments_count;
-    for (size_t i = 0; i < count; i++)
-        if (strstr(self->answer.error, self->paths[i]) != NULL && access(self->paths[i], R_OK) == 0)
-            return self->paths[i];
+    for (size_t i = 0; i < count; i++) {
+        const char *path = self->paths[i];
+        const char *at = strstr(self->answer.error, path);
+        if (at != NULL && at[strlen(path)] != '/' && access(path, R_OK) == 0)
+            return path;
+    }
     return NULL;
 }
 
@@ -345,7 +359,7 @@ static tide_status in_use(struct cli *cli, const tide_error *holder)
     cli->hint[0] = '\0';
     return cli_fail(
         cli, TIDE_BUSY,
-        "Wait until the sync or engine there ends, or stop it, and run this command again.",
+        "Wait until the sync, import or engine there ends, or stop it, and run this command again.",
         "%.150s is in use (%.190s)", cli->state_dir, holder->text);
 }
 
@@ -371,6 +385,8 @@ static tide_status import_anywhere(struct importing *self)
         cli_ledger_close(cli);
         if (!again)
             return rc;
+        if (tries.count == 1 && !cli->quiet && !cli->want_json)
+            (void)fprintf(stderr, "Another process works in this directory; waiting for it.\n");
         cli->err = (tide_error){TIDE_OK, 0, ""};
     }
     return cli_interrupted(cli) ? interrupted(cli) : in_use(cli, &holder);
