@@ -126,24 +126,28 @@ static tide_status form_check(tide_text json, tide_error *err)
 struct putting {
     tide_reader *reader;
     struct tide_draft *draft;
+    bool created;
 };
 
 static tide_status draft_put(tide_transaction *transaction, void *arg, tide_error *err)
 {
-    const struct putting *self = arg;
-    TIDE_TRY(tide_draft_put(tide_transaction_rows(transaction), self->draft, err));
+    struct putting *self = arg;
+    TIDE_TRY(tide_draft_put(tide_transaction_rows(transaction), self->draft, &self->created, err));
     return tide_reader_copy_quiet(self->reader, transaction, self->draft->account, err);
 }
 
-tide_status tide_reader_draft_put(tide_reader *reader, struct tide_draft *draft, tide_error *err)
+tide_status tide_reader_draft_put(tide_reader *reader, struct tide_draft *draft, bool *created_out,
+                                  tide_error *err)
 {
     if (!tide_draft_is_id(draft->id))
         return tide_error_set(err, TIDE_INVALID,
                               "the id of a draft has 1 to 64 letters, digits, - and _");
     TIDE_TRY(form_check(draft->json, err));
     draft->changed_ms = tide_world_now_unix_ms(reader->options.world);
-    struct putting self = {reader, draft};
-    return tide_transact(reader->options.engine, draft_put, &self, err);
+    struct putting self = {.reader = reader, .draft = draft};
+    TIDE_TRY(tide_transact(reader->options.engine, draft_put, &self, err));
+    *created_out = self.created;
+    return TIDE_OK;
 }
 
 /* ---- what is attached ---- */

@@ -119,7 +119,7 @@ struct tide_reader_taken {
 };
 void tide_reader_taken_done(struct tide_reader_taken *taken); /* a zeroed one is fine */
 /* Reads a message; `thread` is the one it is in.  After a failure no file is left.  TIDE_INVALID, TIDE_FULL: a
- * part of it would be lost here. */
+ * part of it would be lost here; so would another sender, or another address for answers. */
 tide_status tide_reader_taken_read(tide_reader *reader, const char *email, tide_text raw,
                                    tide_text thread, struct tide_reader_taken *taken,
                                    tide_error *err);

@@ -129,8 +129,10 @@ tide_status tide_reader_undo(tide_reader *reader, uint32_t account, uint64_t act
 
 /* ---- drafts (drafts.h) ---- */
 
-/* Adds a draft, or replaces what was typed; sets its changed_ms.  TIDE_EXISTS: it is being sent. */
-tide_status tide_reader_draft_put(tide_reader *reader, struct tide_draft *draft, tide_error *err);
+/* Adds a draft, or replaces what was typed; sets its changed_ms.  *created_out: it was added; who
+ * saved it before lost its files.  TIDE_EXISTS: it is being sent. */
+tide_status tide_reader_draft_put(tide_reader *reader, struct tide_draft *draft, bool *created_out,
+                                  tide_error *err);
 /* Nobody has it open any more: it is copied to the server at once. */
 tide_status tide_reader_draft_close(tide_reader *reader, uint32_t account, const char *id,
                                     tide_error *err);

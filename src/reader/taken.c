@@ -2,6 +2,7 @@
 #include "reader/drafts.h"
 
 #include "ledger/rows.h"
+#include "mail/compose/mailbox.h"
 #include "mail/compose/written.h"
 #include "mail/mime/body.h"
 #include "mail/mime/message.h"
@@ -60,14 +61,12 @@ static bool is_formatted(tide_text html)
     return false;
 }
 
-static tide_status formatted(tide_text raw, tide_arena *arena, bool *formatted_out)
+static bool formatted(const struct tide_body *body)
 {
-    struct tide_body body;
-    TIDE_TRY(tide_body_read(raw, arena, &body));
-    *formatted_out = false;
-    for (size_t i = 0; i < body.count; i++)
-        *formatted_out |= body.pieces[i].html && is_formatted(body.pieces[i].text);
-    return TIDE_OK;
+    for (size_t i = 0; i < body->count; i++)
+        if (body->pieces[i].html && is_formatted(body->pieces[i].text))
+            return true;
+    return false;
 }
 
 /* ---- files ---- */
@@ -158,11 +157,90 @@ static tide_status files_write(const struct taking *self, const struct tide_mess
     return TIDE_OK;
 }
 
+/* ---- the text ---- */
+
+/* A text with a name is a file, also where a reader shows it. */
+static bool is_listed(const struct tide_message *message, const struct tide_body_piece *piece)
+{
+    for (size_t i = 0; i < message->attachments_count; i++)
+        if (message->attachments[i].begin == piece->begin)
+            return true;
+    return false;
+}
+
+static tide_status pieces_add(const struct tide_message *message, const struct tide_body *body,
+                              tide_buf *out)
+{
+    for (size_t i = 0; i < body->count; i++) {
+        const struct tide_body_piece *piece = &body->pieces[i];
+        if (is_listed(message, piece))
+            continue;
+        if (out->bytes > 0 && out->data[out->bytes - 1] != '\n')
+            TIDE_TRY(tide_buf_add(out, "\n", 1));
+        TIDE_TRY(piece->html ? tide_html_text(piece->text, out)
+                             : tide_buf_add(out, piece->text.data, piece->text.bytes));
+    }
+    return TIDE_OK;
+}
+
+/* The text without the line end that composing adds to a last line: what is saved unchanged stays the same
+ * message.  After an empty line composing adds none. */
+static tide_text typed(const tide_buf *buf)
+{
+    tide_text text = tide_buf_text(buf);
+    const size_t bytes = text.bytes;
+    if (bytes > 0 && text.data[bytes - 1] == '\n' && (bytes == 1 || text.data[bytes - 2] != '\n'))
+        text.bytes--;
+    return text;
+}
+
+static tide_status too_long(tide_status rc, tide_error *err)
+{
+    return rc == TIDE_FULL ? tide_error_set(err, rc, "a draft has at most %d bytes of text here",
+                                            TIDE_DRAFT_BYTES_MAX)
+                           : rc;
+}
+
+/* The plain text as it was typed.  Some programs leave it empty beside a page, which is read then. */
+static tide_status text_take(const struct taking *self, const struct tide_message *message,
+                             tide_arena *arena, tide_buf *out, tide_error *err)
+{
+    struct tide_body shown, plain;
+    TIDE_TRY(tide_body_read(self->raw, arena, &shown));
+    TIDE_TRY(tide_body_read_plain(self->raw, arena, &plain));
+    const char *problem = plain.problem != NULL ? plain.problem : shown.problem;
+    if (problem != NULL)
+        return tide_error_set(err, TIDE_INVALID, "this draft cannot be continued here: %s",
+                              problem);
+    self->taken->formatted = formatted(&shown);
+    tide_status rc = pieces_add(message, &plain, out);
+    if (rc == TIDE_OK && tide_text_trimmed(tide_buf_text(out)).bytes == 0) {
+        tide_buf_clear(out);
+        rc = pieces_add(message, &shown, out);
+    }
+    return too_long(rc, err);
+}
+
 /* ---- the form ---- */
+
+/* The form has one sender, and no other address for answers. */
+static tide_status sender_check(const char *email, const struct tide_message *message,
+                                tide_error *err)
+{
+    const tide_text from = tide_mailbox_first(message->from).address;
+    if (message->from.bytes > 0 && !tide_mailbox_equal(from, tide_text_of(email)))
+        return tide_error_set(err, TIDE_INVALID,
+                              "this draft is from another address; continue it in Gmail");
+    if (message->reply_to.bytes > 0)
+        return tide_error_set(
+            err, TIDE_INVALID,
+            "this draft asks for answers to another address; continue it in Gmail");
+    return TIDE_OK;
+}
 
 /* A thread of its own is where Gmail keeps it, whatever is named. */
 static tide_status form_write(const struct taking *self, const struct tide_message *message,
-                              tide_text thread, tide_error *err)
+                              tide_text text, tide_text thread, tide_error *err)
 {
     tide_auto_json form;
     tide_json_object(&form);
@@ -170,14 +248,11 @@ static tide_status form_write(const struct taking *self, const struct tide_messa
     tide_json_set_text(&form, "cc", message->cc);
     tide_json_set_text(&form, "bcc", message->bcc);
     tide_json_set_text(&form, "subject", message->subject);
-    tide_json_set_text(&form, "text", message->text);
+    tide_json_set_text(&form, "text", text);
     tide_json_set_text(&form, "in_reply_to", message->in_reply_to);
     tide_json_set_text(&form, "references", message->references);
     tide_json_set_text(&form, "thread", message->in_reply_to.bytes > 0 ? thread : TIDE_TEXT(""));
-    const tide_status rc = tide_json_line(&form, &self->taken->json);
-    return rc == TIDE_FULL ? tide_error_set(err, rc, "a draft has at most %d bytes of text here",
-                                            TIDE_DRAFT_BYTES_MAX)
-                           : rc;
+    return too_long(tide_json_line(&form, &self->taken->json), err);
 }
 
 static tide_status parsed_take(const struct taking *self, tide_text thread, tide_arena *arena,
@@ -188,8 +263,10 @@ static tide_status parsed_take(const struct taking *self, tide_text thread, tide
     if (message.parsed != TIDE_PARSED_WHOLE)
         return tide_error_set(err, TIDE_INVALID, "this draft cannot be continued here: %s",
                               message.problem == NULL ? "it is malformed" : message.problem);
-    TIDE_TRY(formatted(self->raw, arena, &self->taken->formatted));
-    TIDE_TRY(form_write(self, &message, thread, err));
+    tide_auto_buf text = tide_buf_in(self->reader->mem, TIDE_DRAFT_BYTES_MAX);
+    TIDE_TRY(sender_check(self->email, &message, err));
+    TIDE_TRY(text_take(self, &message, arena, &text, err));
+    TIDE_TRY(form_write(self, &message, typed(&text), thread, err));
     return files_write(self, &message, err);
 }
 
@@ -236,26 +313,51 @@ struct continuing {
     struct tide_reader_mailbox mailbox;
     tide_text message;
     char thread[TIDE_CACHE_ID_BYTES];
-    char own[TIDE_DRAFT_ID_BYTES]; /* the id that a draft of it gets */
-    char id[TIDE_DRAFT_ID_BYTES];  /* the draft that is its already; "": none is */
-    bool here;                     /* its bytes are */
+    char own[TIDE_DRAFT_ID_BYTES];  /* the id that a draft of it gets */
+    char id[TIDE_DRAFT_ID_BYTES];   /* the draft that is its already; "": none is */
+    char near[TIDE_DRAFT_ID_BYTES]; /* one that was in the same thread, and how many are */
+    unsigned near_count;
+    bool here; /* its bytes are */
     struct tide_reader_taken taken;
 };
 
-/* DRF9: the same draft, however often it is asked for.  One whose message is gone and that is in the same
- * thread is this one after a change at Gmail: it gets the newer text (DRF11). */
+/* Whether this may be another draft of the message, before a change at Gmail gave that a new id: it is in the
+ * same thread, as it was copied, and its own message is gone. */
+static bool is_near(const struct continuing *self, const struct tide_draft *draft,
+                    const struct tide_outgoing *state)
+{
+    return draft->sending == 0 && draft->changed_ms == draft->copied_ms &&
+           state->stage == TIDE_OUTGOING_DRAFT && state->gmail_id[0] != '\0' &&
+           state->thread_id[0] != '\0' && strcmp(state->thread_id, self->thread) == 0 &&
+           tide_reader_draft_left(self->mailbox.cache, state->gmail_id);
+}
+
+/* DRF9: the same draft, however often it is asked for. */
 static void owner_note(const struct tide_draft *draft, void *arg)
 {
     struct continuing *self = arg;
-    struct tide_outgoing state;
-    bool its = strcmp(draft->id, self->own) == 0;
-    if (draft->outgoing.bytes > 0 && tide_outgoing_read(draft->outgoing, &state, NULL) == TIDE_OK &&
-        state.gmail_id[0] != '\0' && state.stage < TIDE_OUTGOING_SENDING)
-        its = its || tide_text_equal(tide_text_of(state.gmail_id), self->message) ||
-              (state.thread_id[0] != '\0' && strcmp(state.thread_id, self->thread) == 0 &&
-               tide_reader_draft_left(self->mailbox.cache, state.gmail_id));
-    if (its)
+    struct tide_outgoing state = {.stage = TIDE_OUTGOING_NEW};
+    const bool known =
+        draft->outgoing.bytes > 0 && tide_outgoing_read(draft->outgoing, &state, NULL) == TIDE_OK;
+    const bool has_it = known && state.stage < TIDE_OUTGOING_SENDING && state.gmail_id[0] != '\0' &&
+                        tide_text_equal(tide_text_of(state.gmail_id), self->message);
+    if (has_it || strcmp(draft->id, self->own) == 0) {
         (void)snprintf(self->id, sizeof self->id, "%s", draft->id);
+    } else if (known && is_near(self, draft, &state)) {
+        self->near_count++;
+        (void)snprintf(self->near, sizeof self->near, "%s", draft->id);
+    }
+}
+
+/* Of several in the thread nobody can say which one was changed. */
+static tide_status find_owner(struct continuing *self, tide_error *err)
+{
+    self->id[0] = '\0';
+    self->near_count = 0;
+    TIDE_TRY(tide_drafts_each(self->mailbox.db, self->mailbox.account, owner_note, self, err));
+    if (self->id[0] == '\0' && self->near_count == 1)
+        memcpy(self->id, self->near, sizeof self->id);
+    return TIDE_OK;
 }
 
 /* Which draft is its, and whether it can be continued. */
@@ -264,7 +366,6 @@ static tide_status look(tide_transaction *transaction, void *arg, tide_error *er
     struct continuing *self = arg;
     struct tide_reader_shown shown;
     self->mailbox.db = tide_transaction_rows(transaction);
-    self->id[0] = '\0';
     tide_status rc = tide_shown_labels(&self->mailbox, self->message, &shown, err);
     (void)snprintf(self->thread, sizeof self->thread, "%s", shown.thread);
     self->here = shown.archived || shown.cached_body;
@@ -272,7 +373,7 @@ static tide_status look(tide_transaction *transaction, void *arg, tide_error *er
     const bool is_draft = json_object_get(shown.labels, "DRAFT") != NULL;
     tide_shown_done(&shown);
     if (rc == TIDE_OK)
-        rc = tide_drafts_each(self->mailbox.db, self->mailbox.account, owner_note, self, err);
+        rc = find_owner(self, err);
     if (rc != TIDE_OK || self->id[0] != '\0')
         return rc;
     if (gone)

@@ -152,7 +152,7 @@ sent() { ask "$api/messages?q=in:sent" | jq '.messages | length'; }
 echo '{"to":"Bob <bob@example.org>","subject":"Plan","text":"Here it is."}' >"$dir/letter.json"
 head -c 3000000 /dev/urandom >"$dir/plan.bin"
 put "$mail/drafts/d1" 200 application/json "$dir/letter.json"
-holds '.id == "d1" and .saved_unix_ms > 0'
+holds '.id == "d1" and .saved_unix_ms > 0 and .created'
 put "$mail/drafts/d1/attachments/a%20plan.bin" 200 application/octet-stream "$dir/plan.bin"
 holds '.name == "a plan.bin" and .bytes == 3000000'
 put "$mail/drafts/d1/attachments/b" 200 application/octet-stream "$dir/letter.json"

@@ -11,10 +11,12 @@ enum {
 /* What is known of a part while the shown ones are chosen. */
 struct choice {
     bool html, text; /* it or a part in it could be shown as such */
+    bool plain;      /* likewise: as text/plain */
     bool shown;
     int16_t root; /* of a multipart/related, as its parameter names it; NONE */
     int16_t first_html, first_text;
     int16_t last_html, last_text;
+    int16_t last_plain; /* with text/plain and without HTML */
 };
 _Static_assert(TIDE_MESSAGE_PARTS_MAX < INT16_MAX, "a part's number fits");
 
@@ -38,6 +40,11 @@ static void note_child(struct choice *parent, const struct choice *child, int16_
         parent->first_text = index;
         parent->last_text = parent->last_text == NONE ? index : parent->last_text;
     }
+    if (child->plain) {
+        parent->plain = true;
+        if (!child->html && parent->last_plain == NONE)
+            parent->last_plain = index;
+    }
 }
 
 /* From the last part to the first: a part comes after its parent (check.h CHK2). */
@@ -49,6 +56,7 @@ static void look_up(const struct tide_parts *parts, struct choice *choices)
         if (tide_part_is_text(part) && !tide_part_is_attached(part)) {
             choice->text = true;
             choice->html = tide_part_is_html(part);
+            choice->plain = tide_part_is(part, "text", "plain");
         }
         if (part->parent != TIDE_PART_NONE && is_open(parts, part->parent) &&
             !tide_part_is_attached(part))
@@ -58,9 +66,12 @@ static void look_up(const struct tide_parts *parts, struct choice *choices)
 
 /* Which child of a part is shown; NONE: all of them. */
 static int16_t child_of(const struct tide_part *part, const struct choice *choice,
-                        const struct choice *choices)
+                        const struct choice *choices, bool plain)
 {
-    if (tide_part_is(part, "multipart", "alternative"))
+    const bool alternative = tide_part_is(part, "multipart", "alternative");
+    if (alternative && plain && choice->last_plain != NONE)
+        return choice->last_plain;
+    if (alternative)
         return choice->last_html != NONE ? choice->last_html : choice->last_text;
     if (!tide_part_is(part, "multipart", "related"))
         return NONE;
@@ -70,7 +81,7 @@ static int16_t child_of(const struct tide_part *part, const struct choice *choic
     return choice->first_html != NONE ? choice->first_html : choice->first_text;
 }
 
-static void show_from_above(const struct tide_parts *parts, struct choice *choices)
+static void show_from_above(const struct tide_parts *parts, struct choice *choices, bool plain)
 {
     for (size_t i = 0; i < parts->count; i++) {
         const struct tide_part *part = &parts->part[i];
@@ -79,7 +90,7 @@ static void show_from_above(const struct tide_parts *parts, struct choice *choic
             continue;
         }
         const struct choice *above = &choices[part->parent];
-        const int16_t only = child_of(&parts->part[part->parent], above, choices);
+        const int16_t only = child_of(&parts->part[part->parent], above, choices, plain);
         choices[i].shown = above->shown && is_open(parts, part->parent) &&
                            !tide_part_is_attached(part) && (only == NONE || only == (int16_t)i);
     }
@@ -93,7 +104,8 @@ static void choices_init(const struct tide_parts *parts, struct choice *choices)
                                      .first_html = NONE,
                                      .first_text = NONE,
                                      .last_html = NONE,
-                                     .last_text = NONE};
+                                     .last_text = NONE,
+                                     .last_plain = NONE};
 }
 
 static tide_text id_bare(tide_text id)
@@ -149,14 +161,15 @@ static bool shows_html(const struct tide_parts *parts, const struct choice *choi
     return false;
 }
 
-static tide_status choose(const struct tide_parts *parts, struct choice *choices, tide_buf *label)
+static tide_status choose(const struct tide_parts *parts, struct choice *choices, bool plain,
+                          tide_buf *label)
 {
     choices_init(parts, choices);
     tide_status rc = find_roots(parts, choices, label);
     if (rc != TIDE_OK)
         return rc;
     look_up(parts, choices);
-    show_from_above(parts, choices);
+    show_from_above(parts, choices, plain);
     return TIDE_OK;
 }
 
@@ -165,7 +178,7 @@ tide_status tide_body_has_html(const struct tide_parts *parts, tide_mem *mem, bo
     struct choice choices[TIDE_MESSAGE_PARTS_MAX];
     tide_buf label;
     tide_buf_init(&label, mem, LABEL_BYTES_MAX);
-    const tide_status rc = choose(parts, choices, &label);
+    const tide_status rc = choose(parts, choices, false, &label);
     if (rc == TIDE_OK)
         *html_out = shows_html(parts, choices);
     tide_buf_done(&label);
@@ -177,6 +190,7 @@ tide_status tide_body_has_html(const struct tide_parts *parts, tide_mem *mem, bo
 struct work {
     tide_text raw;
     tide_arena *arena;
+    bool plain; /* preferred to HTML */
     tide_decoder decoder;
     struct tide_parts parts;
     tide_buf label;
@@ -239,8 +253,8 @@ static tide_status add_piece(struct work *work, const struct tide_part *part)
     if (kept == NULL)
         return TIDE_NO_MEMORY;
     work->left -= work->utf8.bytes;
-    work->pieces[work->count++] =
-        (struct tide_body_piece){.text = {kept, work->utf8.bytes}, .html = tide_part_is_html(part)};
+    work->pieces[work->count++] = (struct tide_body_piece){
+        .text = {kept, work->utf8.bytes}, .html = tide_part_is_html(part), .begin = part->begin};
     return TIDE_OK;
 }
 
@@ -248,7 +262,7 @@ static tide_status read_body(struct work *work, struct tide_body *body_out)
 {
     tide_status rc = tide_parts_scan(work->raw, work->arena->mem, &work->parts);
     if (rc == TIDE_OK)
-        rc = choose(&work->parts, work->choices, &work->label);
+        rc = choose(&work->parts, work->choices, work->plain, &work->label);
     if (rc != TIDE_OK)
         return rc;
     work->problem = work->parts.problem;
@@ -267,7 +281,8 @@ static tide_status read_body(struct work *work, struct tide_body *body_out)
     return rc;
 }
 
-tide_status tide_body_read(tide_text raw, tide_arena *arena, struct tide_body *body_out)
+static tide_status read_raw(tide_text raw, bool plain, tide_arena *arena,
+                            struct tide_body *body_out)
 {
     if (raw.bytes == 0)
         raw = TIDE_TEXT(""); /* its data may be NULL */
@@ -276,6 +291,7 @@ tide_status tide_body_read(tide_text raw, tide_arena *arena, struct tide_body *b
         return TIDE_NO_MEMORY;
     work->raw = raw;
     work->arena = arena;
+    work->plain = plain;
     work->left = TIDE_BODY_BYTES_MAX;
     tide_decoder_init(&work->decoder, arena->mem);
     /* More than the index reads: a page may contain its images.  One character more than fits, so
@@ -291,4 +307,14 @@ tide_status tide_body_read(tide_text raw, tide_arena *arena, struct tide_body *b
     tide_decoder_done(&work->decoder);
     tide_mem_free(arena->mem, work, sizeof *work);
     return rc;
+}
+
+tide_status tide_body_read(tide_text raw, tide_arena *arena, struct tide_body *body_out)
+{
+    return read_raw(raw, false, arena, body_out);
+}
+
+tide_status tide_body_read_plain(tide_text raw, tide_arena *arena, struct tide_body *body_out)
+{
+    return read_raw(raw, true, arena, body_out);
 }

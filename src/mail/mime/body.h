@@ -23,7 +23,8 @@ enum { TIDE_BODY_BYTES_MAX = 16 << 20 };
 
 struct tide_body_piece {
     tide_text text;
-    bool html; /* else plain text */
+    bool html;      /* else plain text */
+    uint64_t begin; /* of its part's body in the raw bytes (message.h MSG4) */
 };
 
 struct tide_body {
@@ -35,6 +36,9 @@ struct tide_body {
 
 /* All results are in `arena`.  The only error is TIDE_NO_MEMORY. */
 tide_status tide_body_read(tide_text raw, tide_arena *arena, struct tide_body *body_out);
+/* As a person typed it: of a multipart/alternative the last part that has text/plain and no HTML, if there
+ * is one. */
+tide_status tide_body_read_plain(tide_text raw, tide_arena *arena, struct tide_body *body_out);
 /* As body_out->html, from parts that were scanned before. */
 tide_status tide_body_has_html(const struct tide_parts *parts, tide_mem *mem, bool *html_out);
 

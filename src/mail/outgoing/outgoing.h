@@ -72,6 +72,9 @@ struct tide_outgoing {
     bool loose;             /* its thread is gone: it begins one of its own */
     bool formatted;         /* the draft there has formatting, which the first change takes away */
     bool removed; /* the draft was sent or removed by somebody else, before a change of ours */
+    /* Of a look at what became of it (reader/jobs/look.c). */
+    char refused_id[64];    /* a newer message of it that cannot be taken over; "" */
+    uint64_t again_unix_ms; /* the server did not answer and is asked again then; 0 */
 };
 
 /* `message_id` without <>.  TIDE_INVALID: not an id that can stand in a header. */

@@ -56,6 +56,9 @@ tide_status tide_outgoing_write(const struct tide_outgoing *state, tide_buf *out
         tide_json_set_bool(&json, "formatted", true);
     if (state->removed)
         tide_json_set_bool(&json, "removed", true);
+    set_text(&json, "refused_id", state->refused_id);
+    if (state->again_unix_ms != 0)
+        tide_json_set_u64(&json, "again_unix_ms", state->again_unix_ms);
     return tide_json_line(&json, out);
 }
 
@@ -98,7 +101,9 @@ static bool get_stage(const json_t *value, tide_outgoing_stage *stage_out)
 static bool state_read(const json_t *value, struct tide_outgoing *state)
 {
     const json_t *doubt = json_object_get(value, "doubt_unix_ms");
+    const json_t *again = json_object_get(value, "again_unix_ms");
     state->doubt_unix_ms = (uint64_t)json_integer_value(doubt);
+    state->again_unix_ms = (uint64_t)json_integer_value(again);
     state->doubled = json_is_true(json_object_get(value, "doubled"));
     state->loose = json_is_true(json_object_get(value, "loose"));
     state->formatted = json_is_true(json_object_get(value, "formatted"));
@@ -112,7 +117,9 @@ static bool state_read(const json_t *value, struct tide_outgoing *state)
            get_hash(value, "session_content", &state->session_content) &&
            get_text(value, "sent_id", state->sent_id, sizeof state->sent_id) &&
            get_text(value, "thread_id", state->thread_id, sizeof state->thread_id) &&
-           json_integer_value(doubt) >= 0 && tide_compose_is_id(tide_text_of(state->message_id)) &&
+           get_text(value, "refused_id", state->refused_id, sizeof state->refused_id) &&
+           json_integer_value(doubt) >= 0 && json_integer_value(again) >= 0 &&
+           tide_compose_is_id(tide_text_of(state->message_id)) &&
            (state->gmail_id[0] != '\0' || state->stage != TIDE_OUTGOING_TAKEN) &&
            (state->draft_id[0] != '\0' ||
             (state->stage != TIDE_OUTGOING_DRAFT && state->stage != TIDE_OUTGOING_SENDING));

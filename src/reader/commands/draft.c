@@ -219,6 +219,7 @@ tide_status cli_reader_save(struct cli *cli)
     TIDE_TRY(ask(cli, "save", &request, &answer));
     tide_json_set_u64(&cli->json, "saved_unix_ms",
                       (uint64_t)json_integer_value(json_object_get(answer, "saved_unix_ms")));
+    tide_json_set_bool(&cli->json, "created", json_is_true(json_object_get(answer, "created")));
     cli_print(cli, "saved\n");
     return TIDE_OK;
 }

@@ -10,7 +10,7 @@
  *     undo      id                              inverse
  *     begin     -                               -
  *     people    -                               -
- *     save      draft, json                     saved_unix_ms
+ *     save      draft, json                     saved_unix_ms, created
  *     continue  message                         draft, job
  *     discard   draft                           removed
  *     attach    draft, name, type, file, bytes  -
@@ -92,6 +92,7 @@ static tide_status op_save(tide_reader *reader, uint32_t account, const json_t *
                            tide_json *answer, tide_error *err)
 {
     const char *id = NULL;
+    bool created = false;
     struct tide_draft draft = {.account = account};
     TIDE_TRY(text_of(request, "draft", &id, err));
     TIDE_TRY(tide_json_get_text(request, "json", &draft.json, err));
@@ -99,8 +100,9 @@ static tide_status op_save(tide_reader *reader, uint32_t account, const json_t *
         return tide_error_set(err, TIDE_INVALID,
                               "the id of a draft has 1 to 64 letters, digits, - and _");
     (void)snprintf(draft.id, sizeof draft.id, "%s", id);
-    TIDE_TRY(tide_reader_draft_put(reader, &draft, err));
+    TIDE_TRY(tide_reader_draft_put(reader, &draft, &created, err));
     tide_json_set_u64(answer, "saved_unix_ms", draft.changed_ms);
+    tide_json_set_bool(answer, "created", created);
     return TIDE_OK;
 }
 

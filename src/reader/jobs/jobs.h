@@ -33,6 +33,8 @@ enum { TIDE_READER_IDS_MAX = 3000 }; /* of a batch: they fit the resume data of 
 #define TIDE_READER_BLIND "blind"
 /* Another one: 1 since Gmail was asked for every draft after a history began: what happened before is in none. */
 #define TIDE_READER_DRAFTS_ASKED "drafts_asked"
+/* Another one: the id of the last draft that Gmail was asked for; "": the next round begins (look.c). */
+#define TIDE_READER_DRAFTS_PLACE "drafts_place"
 /* Another one: 1 from then until every row of the window was listed or asked for again. */
 #define TIDE_READER_RESYNC "resync"
 

@@ -3,7 +3,11 @@
  * The base tells which message of a draft is gone, so a look that was interrupted misses nothing; where a
  * history begins, every draft is asked for.  Gmail is asked what has the draft now.  Only a draft that is
  * copied and was not changed since follows it (reader/drafts.h DRF10); one that was changed is copied, and
- * that finds out by itself. */
+ * that finds out by itself.
+ *
+ * A poll asks for LOOKS_MAX drafts and the next one goes on behind them, by id: those that stay as they are
+ * hold up no others.  One that Gmail has no answer for is asked for at the next poll, and if there is none
+ * again, every MISSED_MS: what fails for good costs little, and its state says so whatever ends meanwhile. */
 #include "reader/drafts.h"
 #include "reader/jobs/jobs.h"
 
@@ -15,7 +19,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LOOKS_MAX = 100 }; /* at once; the next poll continues */
+enum { LOOKS_MAX = 100 };       /* at once; the next poll continues */
+enum { MISSED_MS = 5 * 60000 }; /* between two questions without an answer */
 
 /* A draft that Gmail is asked about, as it was when it was read. */
 struct looked {
@@ -30,6 +35,8 @@ struct looking {
     tide_gmail *gmail;
     struct looked *list;
     size_t count;
+    char place[TIDE_DRAFT_ID_BYTES]; /* behind this one */
+    uint64_t now_ms;
     bool all; /* also those of which the base says nothing */
 
     /* Of one. */
@@ -37,6 +44,9 @@ struct looking {
     struct tide_reader_letter letter;
     struct tide_reader_taken taken;
     struct tide_outgoing state; /* what it becomes */
+    struct tide_outgoing kept;  /* what it is, if it is the same */
+    char refused_id[64];        /* what of it cannot be taken over; "" */
+    uint64_t again_ms;          /* when it is asked for again without news; 0 */
     bool same;                  /* it is as it was read */
     bool other;                 /* another draft here has the message */
 };
@@ -51,26 +61,45 @@ static bool is_copied(const struct tide_draft *draft, struct tide_outgoing *stat
            (state->stage == TIDE_OUTGOING_TAKEN || state->stage == TIDE_OUTGOING_DRAFT);
 }
 
-static void note(const struct tide_draft *draft, void *arg)
+/* A clock that was set back keeps nobody waiting. */
+static bool waits(const struct looking *self, const struct tide_outgoing *state)
+{
+    return state->again_unix_ms > self->now_ms && state->again_unix_ms - self->now_ms <= MISSED_MS;
+}
+
+/* What has it there was refused here, and the base knows that it has it still. */
+static bool is_settled(const struct looking *self, const struct tide_outgoing *state)
+{
+    bool known = false;
+    return state->refused_id[0] != '\0' &&
+           tide_reader_is_known(self->task, tide_text_of(state->refused_id), &known, NULL) ==
+               TIDE_OK &&
+           known && !tide_reader_draft_left(self->task->cache, state->refused_id);
+}
+
+static bool note(const struct tide_draft *draft, void *arg)
 {
     struct looking *self = arg;
     struct looked *one = &self->list[self->count];
-    if (self->count == LOOKS_MAX || !is_copied(draft, &one->state))
-        return;
-    one->left = tide_reader_draft_left(self->task->cache, one->state.gmail_id);
-    if (!one->left && !self->all && one->state.stage != TIDE_OUTGOING_TAKEN)
-        return;
+    const struct tide_outgoing *state = &one->state;
+    if (!is_copied(draft, &one->state) || waits(self, state))
+        return true;
+    one->left = tide_reader_draft_left(self->task->cache, state->gmail_id);
+    const bool news = one->left && !is_settled(self, state);
+    if (!news && !self->all && state->stage != TIDE_OUTGOING_TAKEN && state->again_unix_ms == 0)
+        return true;
     memcpy(one->id, draft->id, sizeof one->id);
     one->changed_ms = draft->changed_ms;
     self->count++;
+    return self->count < LOOKS_MAX;
 }
 
 static tide_status read_list(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct looking *self = arg;
     self->count = 0;
-    return tide_drafts_each(tide_transaction_rows(transaction), self->task->user->account, note,
-                            self, err);
+    return tide_drafts_after(tide_transaction_rows(transaction), self->task->user->account,
+                             self->place, note, self, err);
 }
 
 /* ---- what it becomes ---- */
@@ -80,12 +109,14 @@ static void same_note(const struct tide_draft *draft, void *arg)
     struct looking *self = arg;
     struct tide_outgoing state;
     const struct looked *one = self->one;
-    if (strcmp(draft->id, one->id) == 0)
+    if (strcmp(draft->id, one->id) == 0) {
         self->same = is_copied(draft, &state) && draft->changed_ms == one->changed_ms &&
                      state.stage == one->state.stage &&
                      strcmp(state.gmail_id, one->state.gmail_id) == 0;
-    else if (draft->outgoing.bytes > 0 &&
-             tide_outgoing_read(draft->outgoing, &state, NULL) == TIDE_OK)
+        if (self->same)
+            self->kept = state;
+    } else if (draft->outgoing.bytes > 0 &&
+               tide_outgoing_read(draft->outgoing, &state, NULL) == TIDE_OK)
         self->other = self->other || (state.gmail_id[0] != '\0' &&
                                       strcmp(state.gmail_id, self->state.gmail_id) == 0);
 }
@@ -132,17 +163,42 @@ static tide_status end(struct looking *self, tide_error *err)
     return tell(self, self->one->state.gmail_id, err);
 }
 
+static tide_status state_write(const struct looking *self, tide_rows db,
+                               const struct tide_outgoing *state, tide_error *err)
+{
+    tide_auto_buf line = tide_buf_in(self->task->reader->mem, TIDE_OUTGOING_STATE_BYTES_MAX);
+    TIDE_TRY(tide_outgoing_write(state, &line));
+    return tide_draft_outgoing(db, self->task->user->account, self->one->id, tide_buf_text(&line),
+                               err);
+}
+
 static tide_status name_write(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct looking *self = arg;
     const tide_rows db = tide_transaction_rows(transaction);
-    tide_auto_buf line = tide_buf_in(self->task->reader->mem, TIDE_OUTGOING_STATE_BYTES_MAX);
+    TIDE_TRY(read_again(self, db, err));
+    return self->same ? state_write(self, db, &self->state, err) : TIDE_OK;
+}
+
+static tide_status mark_write(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct looking *self = arg;
+    const tide_rows db = tide_transaction_rows(transaction);
     TIDE_TRY(read_again(self, db, err));
     if (!self->same)
         return TIDE_OK;
-    TIDE_TRY(tide_outgoing_write(&self->state, &line));
-    return tide_draft_outgoing(db, self->task->user->account, self->one->id, tide_buf_text(&line),
-                               err);
+    memcpy(self->kept.refused_id, self->refused_id, sizeof self->refused_id);
+    self->kept.again_unix_ms = self->again_ms;
+    return state_write(self, db, &self->kept, err);
+}
+
+/* What the next looks need to know of one that stays as it is. */
+static tide_status mark(struct looking *self, tide_error *err)
+{
+    const struct tide_outgoing *state = &self->one->state;
+    if (strcmp(self->refused_id, state->refused_id) == 0 && self->again_ms == state->again_unix_ms)
+        return TIDE_OK;
+    return tide_transact(self->task->reader->options.engine, mark_write, self, err);
 }
 
 static tide_status newer_write(tide_transaction *transaction, void *arg, tide_error *err)
@@ -171,6 +227,7 @@ static tide_status newer(struct looking *self, const struct tide_gmail_message *
     TIDE_TRY(tide_reader_taken_read(task->reader, email, tide_buf_text(&message->raw),
                                     message->thread_id, &self->taken, err));
     self->state.formatted = self->taken.formatted;
+    self->state.refused_id[0] = '\0';
     const tide_status rc = tide_transact(task->reader->options.engine, newer_write, self, err);
     if (rc == TIDE_OK && self->same)
         TIDE_SEEN("reader: a draft was changed at Gmail");
@@ -211,6 +268,10 @@ static tide_status fetch_newer(struct looking *self, tide_error *err)
     if (rc == TIDE_OK)
         rc = newer(self, &message, err);
     tide_gmail_message_done(&message);
+    if (rc == TIDE_INVALID || rc == TIDE_FULL) { /* it would be so at every poll */
+        TIDE_SEEN("reader: a change at Gmail cannot be taken over");
+        memcpy(self->refused_id, self->state.gmail_id, sizeof self->refused_id);
+    }
     return rc == TIDE_GONE ? TIDE_OK : rc; /* it was changed again */
 }
 
@@ -270,7 +331,9 @@ static tide_status ask_message(struct looking *self, tide_error *err)
     if (!fits || strcmp(state->gmail_id, one->state.gmail_id) == 0)
         return TIDE_OK;
     TIDE_TRY(tide_transact(self->task->reader->options.engine, other_read, self, err));
-    return self->other ? end(self, err) : fetch_newer(self, err);
+    if (self->other)
+        return end(self, err);
+    return strcmp(state->gmail_id, one->state.refused_id) == 0 ? TIDE_OK : fetch_newer(self, err);
 }
 
 /* What Gmail refuses, or what cannot be continued here, stays as it is. */
@@ -278,46 +341,77 @@ static tide_status look_at(struct looking *self, const struct looked *one, tide_
 {
     self->one = one;
     self->state = one->state;
+    self->state.again_unix_ms = self->again_ms = 0;
+    memcpy(self->refused_id, one->state.refused_id, sizeof self->refused_id);
     const tide_status rc =
         one->state.stage == TIDE_OUTGOING_TAKEN ? ask_id(self, err) : ask_message(self, err);
     tide_reader_letter_done(&self->letter);
     const bool refused = rc == TIDE_PERMANENT || rc == TIDE_INVALID || rc == TIDE_FULL;
-    return refused || rc == TIDE_EXISTS ? TIDE_OK : rc;
+    if (rc == TIDE_SERVER || (rc == TIDE_PERMANENT && one->left)) { /* it holds up no other */
+        TIDE_SEEN("reader: Gmail had no answer for a draft");
+        self->again_ms = self->now_ms + (one->state.again_unix_ms == 0 ? 0 : MISSED_MS);
+    } else if (rc != TIDE_OK && rc != TIDE_EXISTS && !refused) {
+        return rc;
+    }
+    return mark(self, err);
 }
 
-static tide_status asked_write(struct looking *self, tide_error *err)
+/* `done` of the list were asked for; a list that is not full ends the round. */
+static tide_status place_write(const struct looking *self, size_t done, tide_error *err)
 {
     tide_cache *cache = self->task->cache;
-    if (!self->all || self->count == LOOKS_MAX)
+    const bool over = done == self->count && self->count < LOOKS_MAX;
+    const char *last = done == 0 ? self->place : self->list[done - 1].id;
+    const tide_text place = tide_text_of(over ? "" : last);
+    const bool asked = over && self->all;
+    if (!asked && tide_text_equal(place, tide_text_of(self->place)))
         return TIDE_OK;
     TIDE_TRY(tide_cache_begin(cache, err));
-    return tide_cache_end(cache, tide_cache_set_u64(cache, TIDE_READER_DRAFTS_ASKED, 1, err), err);
+    tide_status rc = tide_cache_set(cache, TIDE_READER_DRAFTS_PLACE, place, err);
+    if (rc == TIDE_OK && asked)
+        rc = tide_cache_set_u64(cache, TIDE_READER_DRAFTS_ASKED, 1, err);
+    return tide_cache_end(cache, rc, err);
+}
+
+static tide_status look_at_each(struct looking *self, size_t *done, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    if (self->count == 0)
+        return TIDE_OK;
+    TIDE_TRY(tide_reader_gmail_open(self->task, &self->gmail, err));
+    while (*done < self->count && rc == TIDE_OK) {
+        rc = look_at(self, &self->list[*done], err);
+        *done += rc == TIDE_OK;
+    }
+    tide_gmail_close(self->gmail);
+    return rc;
 }
 
 static tide_status look_all(struct looking *self, tide_error *err)
 {
     uint64_t asked = 0;
-    TIDE_TRY(tide_cache_get_u64(self->task->cache, TIDE_READER_DRAFTS_ASKED, &asked, err));
+    size_t done = 0;
+    tide_cache *cache = self->task->cache;
+    TIDE_TRY(tide_cache_get_u64(cache, TIDE_READER_DRAFTS_ASKED, &asked, err));
+    TIDE_TRY(tide_cache_get(cache, TIDE_READER_DRAFTS_PLACE, self->place, sizeof self->place, err));
     self->all = asked == 0;
+    self->now_ms = tide_world_now_unix_ms(self->task->reader->options.world);
     TIDE_TRY(tide_transact(self->task->reader->options.engine, read_list, self, err));
-    if (self->count == 0)
-        return asked_write(self, err);
-    TIDE_TRY(tide_reader_gmail_open(self->task, &self->gmail, err));
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; i < self->count && rc == TIDE_OK; i++)
-        rc = look_at(self, &self->list[i], err);
-    tide_gmail_close(self->gmail);
-    return rc == TIDE_OK ? asked_write(self, err) : rc;
+    const tide_status rc = look_at_each(self, &done, err);
+    if (rc == TIDE_OK)
+        return place_write(self, done, err);
+    (void)place_write(self, done, NULL); /* an interrupted look goes on where it was */
+    return rc;
 }
 
 tide_status tide_reader_drafts_look(struct tide_reader_task *task, tide_error *err)
 {
     tide_mem *mem = task->reader->mem;
     struct looking self = {.task = task};
-    self.list = tide_mem_array(mem, LOOKS_MAX + 1, sizeof *self.list);
+    self.list = tide_mem_array(mem, LOOKS_MAX, sizeof *self.list);
     if (self.list == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory to look at drafts");
     const tide_status rc = look_all(&self, err);
-    tide_mem_free(mem, self.list, (LOOKS_MAX + 1) * sizeof *self.list);
+    tide_mem_free(mem, self.list, LOOKS_MAX * sizeof *self.list);
     return rc;
 }

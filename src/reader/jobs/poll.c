@@ -101,6 +101,8 @@ static tide_status begin_history(struct tide_reader_task *task, bool lost, tide_
     if (rc == TIDE_OK)
         rc = tide_cache_set_u64(task->cache, TIDE_READER_DRAFTS_ASKED, 0, err);
     if (rc == TIDE_OK)
+        rc = tide_cache_set(task->cache, TIDE_READER_DRAFTS_PLACE, TIDE_TEXT(""), err);
+    if (rc == TIDE_OK)
         rc = tide_cache_set(task->cache, LISTED_FROM, now, err);
     if (rc == TIDE_OK)
         rc = tide_cache_set(task->cache, "history_id",

@@ -35,7 +35,8 @@ static tide_status sending(tide_rows db, uint32_t account, const char *id, uint6
                             account, id);
 }
 
-tide_status tide_draft_put(tide_rows db, const struct tide_draft *draft, tide_error *err)
+tide_status tide_draft_put(tide_rows db, const struct tide_draft *draft, bool *created_out,
+                           tide_error *err)
 {
     uint64_t action = 0;
     const tide_status rc = sending(db, draft->account, draft->id, &action, err);
@@ -43,14 +44,17 @@ tide_status tide_draft_put(tide_rows db, const struct tide_draft *draft, tide_er
         return rc;
     if (action != 0)
         return is_sent(err);
-    return tide_rows_do(db, WHAT, err,
-                        "INSERT INTO reader_draft(account, id, json, changed_ms, outgoing, sending,"
-                        " files) VALUES(?1, ?2, ?3, ?4, '', 0, '[]')"
-                        " ON CONFLICT(account, id) DO UPDATE SET json = ?3, changed_ms ="
-                        " CASE WHEN reader_draft.json = ?3 THEN reader_draft.changed_ms"
-                        " WHEN reader_draft.changed_ms < ?4 THEN ?4"
-                        " ELSE reader_draft.changed_ms + 1 END", /* RDS7 */
-                        draft->account, (const char *)draft->id, draft->json, draft->changed_ms);
+    TIDE_TRY(tide_rows_do(db, WHAT, err,
+                          "INSERT INTO reader_draft(account, id, json, changed_ms, outgoing,"
+                          " sending, files) VALUES(?1, ?2, ?3, ?4, '', 0, '[]')"
+                          " ON CONFLICT(account, id) DO UPDATE SET json = ?3, changed_ms ="
+                          " CASE WHEN reader_draft.json = ?3 THEN reader_draft.changed_ms"
+                          " WHEN reader_draft.changed_ms < ?4 THEN ?4"
+                          " ELSE reader_draft.changed_ms + 1 END", /* RDS7 */
+                          draft->account, (const char *)draft->id, draft->json, draft->changed_ms));
+    if (created_out != NULL)
+        *created_out = rc == TIDE_NOT_FOUND;
+    return TIDE_OK;
 }
 
 tide_status tide_draft_get(tide_rows db, uint32_t account, const char *id,
@@ -84,6 +88,23 @@ tide_status tide_drafts_each(tide_rows db, uint32_t account,
     return rc;
 }
 
+tide_status tide_drafts_after(tide_rows db, uint32_t account, const char *after,
+                              bool (*visit)(const struct tide_draft *draft, void *arg), void *arg,
+                              tide_error *err)
+{
+    bool more = true;
+    tide_auto_rows stmt = {.what = NULL};
+    tide_status rc =
+        tide_rows_ask(db, WHAT, &stmt, err,
+                      COLUMNS " WHERE d.account = ?1 AND d.id > ?2 ORDER BY d.id", account, after);
+    while (more && tide_rows_next(&stmt, &rc, err)) {
+        struct tide_draft draft;
+        draft_read(&stmt, &draft);
+        more = visit(&draft, arg);
+    }
+    return rc;
+}
+
 tide_status tide_draft_outgoing(tide_rows db, uint32_t account, const char *id, tide_text outgoing,
                                 tide_error *err)
 {
@@ -100,7 +121,7 @@ tide_status tide_draft_take(tide_rows db, const struct tide_draft *draft, tide_e
 {
     uint64_t revision = 0;
     const char *id = draft->id;
-    TIDE_TRY(tide_draft_put(db, draft, err));
+    TIDE_TRY(tide_draft_put(db, draft, /* created_out= */ NULL, err));
     TIDE_TRY(tide_draft_outgoing(db, draft->account, id, draft->outgoing, err));
     TIDE_TRY(tide_draft_files(db, draft->account, id, draft->files, draft->changed_ms, err));
     TIDE_TRY(tide_rows_number(db, WHAT, &revision, err,

@@ -158,8 +158,10 @@ struct tide_draft {
     uint64_t refused_ms; /* this the server refused */
     uint64_t closed_ms;  /* after this nobody has it open any more */
 };
-/* Adds or replaces what was written.  TIDE_EXISTS: it is being sent. */
-tide_status tide_draft_put(tide_rows db, const struct tide_draft *draft, tide_error *err);
+/* Adds or replaces what was written.  *created_out, which may be NULL: there was no such draft.
+ * TIDE_EXISTS: it is being sent. */
+tide_status tide_draft_put(tide_rows db, const struct tide_draft *draft, bool *created_out,
+                           tide_error *err);
 /* TIDE_NOT_FOUND. */
 tide_status tide_draft_get(tide_rows db, uint32_t account, const char *id,
                            void (*visit)(const struct tide_draft *draft, void *arg), void *arg,
@@ -167,6 +169,11 @@ tide_status tide_draft_get(tide_rows db, uint32_t account, const char *id,
 tide_status tide_drafts_each(tide_rows db, uint32_t account,
                              void (*visit)(const struct tide_draft *draft, void *arg), void *arg,
                              tide_error *err);
+/* Those whose id is greater than `after`, in the order of ids, which no change moves; `visit` returns false to
+ * end it. */
+tide_status tide_drafts_after(tide_rows db, uint32_t account, const char *after,
+                              bool (*visit)(const struct tide_draft *draft, void *arg), void *arg,
+                              tide_error *err);
 /* Also while it is being sent.  TIDE_NOT_FOUND. */
 tide_status tide_draft_outgoing(tide_rows db, uint32_t account, const char *id, tide_text outgoing,
                                 tide_error *err);

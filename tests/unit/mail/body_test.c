@@ -169,6 +169,50 @@ TEST(the_shown_parts_are_those_of_a_mail_reader)
     assert_shown("signed(alternative(plain html) pdf)", "html2");
 }
 
+static void assert_typed(const char *text, const char *expected)
+{
+    struct tree tree = {.at = text, .raw = heap_buf(1 << 20)};
+    struct tide_body body;
+    tide_arena arena;
+    tide_buf got = heap_buf(1000);
+    OK(tide_buf_add_text(&tree.raw, "From: a@b\n"));
+    write_part(&tree);
+    tide_arena_init(&arena, tide_mem_heap(), 256 << 20);
+    OK(tide_body_read_plain(tide_buf_text(&tree.raw), &arena, &body));
+    for (size_t i = 0; i < body.count; i++) {
+        const tide_text piece = tide_text_trimmed(body.pieces[i].text);
+        OK(tide_buf_print(&got, "%s%.*s", i == 0 ? "" : " ", (int)piece.bytes, piece.data));
+        assert_memory_equal(tree.raw.data + body.pieces[i].begin, piece.data, piece.bytes);
+    }
+    if (strcmp(tide_buf_cstr(&got), expected) != 0)
+        fail_msg("%s was typed as \"%s\", not \"%s\"", text, tide_buf_cstr(&got), expected);
+    tide_arena_done(&arena);
+    tide_buf_done(&got);
+    tide_buf_done(&tree.raw);
+}
+
+TEST(the_typed_part_of_an_alternative_is_its_plain_text)
+{
+    assert_typed("html", "html1");
+    assert_typed("plain", "plain1");
+    assert_typed("alternative(plain html)", "plain1");
+    assert_typed("alternative(html plain)", "plain2");
+    assert_typed("alternative(plain plain html)", "plain2");
+    assert_typed("alternative(plain html ics)", "plain1");
+    assert_typed("alternative(plain rich)", "plain1");
+    assert_typed("alternative(html ics)", "html1");
+    assert_typed("alternative(ics)", "ics1");
+    assert_typed("alternative(!plain html)", "html2");
+    assert_typed("alternative(plain related(html png))", "plain1");
+    assert_typed("alternative(plain mixed(html plain))", "plain1");
+    assert_typed("alternative(mixed(html plain))", "html1 plain2");
+    assert_typed("alternative(mixed(plain plain) html)", "plain1 plain2");
+    assert_typed("related(alternative(plain html) png)", "plain1");
+    assert_typed("mixed(related(alternative(plain html) png) pdf)", "plain1");
+    assert_typed("mixed(alternative(plain html) message(html))", "plain1");
+    assert_typed("mixed(html !html plain)", "html1 plain3");
+}
+
 /* ---- character sets ---- */
 
 static const struct {

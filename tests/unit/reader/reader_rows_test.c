@@ -212,14 +212,14 @@ CASE(a_draft_that_is_being_sent_cannot_be_changed_or_dropped)
 {
     struct tide_draft draft = {.account = ME, .id = "d1", .json = TIDE_TEXT("{}"), .changed_ms = 5};
     char seen[500] = "";
-    OK(tide_draft_put(*rows, &draft, err));
+    OK(tide_draft_put(*rows, &draft, NULL, err));
     OK(tide_draft_outgoing(*rows, ME, "d1", TIDE_TEXT("begun"), err));
     draft.json = TIDE_TEXT("{\"to\":\"x\"}");
-    OK(tide_draft_put(*rows, &draft, err)); /* what the server has of it stays known */
+    OK(tide_draft_put(*rows, &draft, NULL, err)); /* what the server has of it stays known */
     OK(tide_draft_send(*rows, ME, "d1", 3, err));
     OK(tide_draft_get(*rows, ME, "d1", see_draft, seen, err));
     assert_string_equal(seen, "d1 {\"to\":\"x\"} begun 3");
-    assert_int_equal(tide_draft_put(*rows, &draft, NULL), TIDE_EXISTS);
+    assert_int_equal(tide_draft_put(*rows, &draft, NULL, NULL), TIDE_EXISTS);
     assert_int_equal(tide_draft_drop(*rows, ME, "d1", NULL), TIDE_EXISTS);
     assert_int_equal(tide_draft_send(*rows, ME, "d1", 4, NULL), TIDE_EXISTS);
     OK(tide_draft_outgoing(*rows, ME, "d1", TIDE_TEXT("sent"), err));
@@ -258,18 +258,18 @@ static unsigned ahead(const tide_rows *rows)
 CASE(a_draft_names_what_was_written_also_when_the_clock_is_set_back)
 {
     struct tide_draft draft = {.account = ME, .id = "d1", .json = TIDE_TEXT("{}"), .changed_ms = 9};
-    OK(tide_draft_put(*rows, &draft, err));
+    OK(tide_draft_put(*rows, &draft, NULL, err));
     assert_string_equal(marks(rows), "9: 0 0 0");
     assert_int_equal(ahead(rows), 1);
     OK(tide_draft_is(*rows, ME, "d1", TIDE_DRAFT_COPIED, 9, err));
     OK(tide_draft_is(*rows, ME, "d1", TIDE_DRAFT_CLOSED, 9, err));
     assert_int_equal(ahead(rows), 0);
     draft.changed_ms = 12;
-    OK(tide_draft_put(*rows, &draft, err)); /* the same again */
+    OK(tide_draft_put(*rows, &draft, NULL, err)); /* the same again */
     assert_string_equal(marks(rows), "9: 9 0 9");
     draft.json = TIDE_TEXT("{\"to\":\"x\"}");
     draft.changed_ms = 3;
-    OK(tide_draft_put(*rows, &draft, err)); /* RDS7 */
+    OK(tide_draft_put(*rows, &draft, NULL, err)); /* RDS7 */
     assert_string_equal(marks(rows), "10: 9 0 9");
     OK(tide_draft_files(*rows, ME, "d1", TIDE_TEXT("[]"), 4, err));
     OK(tide_draft_files(*rows, ME, "d1", TIDE_TEXT("[]"), 20, err));
@@ -279,10 +279,35 @@ CASE(a_draft_names_what_was_written_also_when_the_clock_is_set_back)
     assert_int_equal(ahead(rows), 0);
     OK(tide_draft_drop(*rows, ME, "d1", err));
     assert_int_equal(tide_draft_is(*rows, ME, "d1", TIDE_DRAFT_COPIED, 20, NULL), TIDE_NOT_FOUND);
-    OK(tide_draft_put(*rows, &draft, err)); /* nothing is left of the one before */
+    OK(tide_draft_put(*rows, &draft, NULL, err)); /* nothing is left of the one before */
     assert_string_equal(marks(rows), "3: 0 0 0");
     OK(tide_draft_send(*rows, ME, "d1", 1, err));
     assert_int_equal(ahead(rows), 0);
+}
+
+static void see_files(const struct tide_draft *draft, void *arg)
+{
+    (void)snprintf(arg, 100, "%.*s", (int)draft->files.bytes, draft->files.data);
+}
+
+CASE(who_saves_a_draft_that_is_gone_learns_that_it_is_another_without_files)
+{
+    struct tide_draft draft = {.account = ME, .id = "d1", .json = TIDE_TEXT("{}"), .changed_ms = 5};
+    char files[100] = "";
+    bool created = false;
+    OK(tide_draft_put(*rows, &draft, &created, err));
+    assert_true(created);
+    OK(tide_draft_files(*rows, ME, "d1", TIDE_TEXT("[1]"), 6, err));
+    OK(tide_draft_put(*rows, &draft, &created, err));
+    assert_false(created);
+    OK(tide_draft_end(*rows, ME, "d1", err));
+    OK(tide_draft_put(*rows, &draft, &created, err));
+    assert_true(created);
+    OK(tide_draft_get(*rows, ME, "d1", see_files, files, err));
+    assert_string_equal(files, "[]");
+    OK(tide_draft_send(*rows, ME, "d1", 1, err));
+    assert_int_equal(tide_draft_put(*rows, &draft, &created, NULL), TIDE_EXISTS);
+    assert_true(created);
 }
 
 static void note_copy(tide_text message, void *arg)

@@ -528,6 +528,8 @@ TEST(a_state_is_read_back)
     one.session_content = 1;
     one.doubt_unix_ms = 1795030200000;
     one.doubled = one.loose = true;
+    memset(one.refused_id, 'm', sizeof one.refused_id - 1);
+    one.again_unix_ms = 1795030500000;
     assert_int_equal(tide_outgoing_write(&one, &text), TIDE_OK);
     assert_int_equal(tide_outgoing_read(tide_buf_text(&text), &back, &err), TIDE_OK);
     assert_memory_equal(&one, &back, sizeof one);
@@ -540,6 +542,7 @@ TEST(a_state_is_read_back)
         "{\"stage\":\"draft\",\"message_id\":\"a@b\"}",
         "{\"stage\":\"new\",\"message_id\":\"a@b\",\"content\":\"xyz\"}",
         "{\"stage\":\"new\",\"message_id\":7}",
+        "{\"stage\":\"new\",\"message_id\":\"a@b\",\"again_unix_ms\":-1}",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         assert_int_equal(tide_outgoing_read(tide_text_of(wrong[i]), &back, &err), TIDE_INVALID);

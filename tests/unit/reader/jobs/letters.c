@@ -4,7 +4,8 @@ tide_status save(struct fixture *f, const char *id, const char *json)
 {
     struct tide_draft draft = {.account = f->accounts[0], .json = tide_text_of(json)};
     (void)snprintf(draft.id, sizeof draft.id, "%s", id);
-    return tide_reader_draft_put(f->reader, &draft, NULL);
+    bool created = false;
+    return tide_reader_draft_put(f->reader, &draft, &created, NULL);
 }
 
 /* As the command does: the file first (DRF1). */

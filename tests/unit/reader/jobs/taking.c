@@ -117,6 +117,20 @@ static unsigned files_kept(struct fixture *f)
     return file_is_there(f, file);
 }
 
+static void count_file(const char *name, void *arg)
+{
+    *(unsigned *)arg += strlen(name) == TIDE_DRAFT_FILE_BYTES - 1;
+}
+
+static unsigned files_on_disk(struct fixture *f)
+{
+    char dir[300];
+    unsigned count = 0;
+    assert_true(tide_draft_path("/archive", ME, "", dir, sizeof dir));
+    (void)tide_dir_list(tide_sim_world(f->sim), dir, count_file, &count, NULL);
+    return count;
+}
+
 /* ---- continuing ---- */
 
 CASE(a_draft_that_was_begun_in_gmail_is_continued_as_the_same_draft)
@@ -190,6 +204,141 @@ CASE(what_is_no_draft_or_would_lose_something_is_not_continued)
     assert_string_equal(resume_first(f), "");
     assert_int_equal(kept_here(f).count, 0);
     assert_int_equal(count_shown(f, 0, "DRAFT"), 1);
+}
+
+/* ---- the text ---- */
+
+#define BOTH(plain, html)                                                                          \
+    "Content-Type: multipart/alternative; boundary=a\r\n\r\n--a\r\n"                               \
+    "Content-Type: text/plain; charset=utf-8\r\n\r\n" plain "\r\n--a\r\n"                          \
+    "Content-Type: text/html; charset=utf-8\r\n\r\n" html "\r\n--a--\r\n"
+#define WITH(file)                                                                                 \
+    "Content-Type: multipart/mixed; boundary=m\r\n\r\n--m\r\nContent-Type: text/plain\r\n\r\n"     \
+    "See it.\r\n--m\r\n" file "\r\n--m--\r\n"
+
+static const struct {
+    const char *body; /* behind the headers */
+    const char *text, *file;
+} texts[] = {
+    {BOTH("The plan <https://example.com/a> is here.\r\n",
+          "<div>The <a href=\"https://example.com/a\">plan</a> is here.</div>"),
+     "The plan <https://example.com/a> is here.", NULL},
+    {BOTH("First:\r\n\r\n   1. one\r\n   2. two\r\n",
+          "<div>First:<ol><li>one</li><li>two</li></ol></div>"),
+     "First:\n\n   1. one\n   2. two", NULL},
+    {BOTH("[image: a.png]\r\n", "<div><img src=\"cid:x\" alt=\"a.png\"></div>"), "[image: a.png]",
+     NULL},
+    {BOTH("Yes.\r\n\r\nOn Monday Anna wrote:\r\n\r\n> Are you\r\n>\r\n> > there?\r\n",
+          "<div>Yes.</div><div class=\"gmail_quote\">On Monday Anna wrote:<blockquote>Are you"
+          "<blockquote>there?</blockquote></blockquote></div>"),
+     "Yes.\n\nOn Monday Anna wrote:\n\n> Are you\n>\n> > there?", NULL},
+    {BOTH("\r\n", "<div>Only <b>here</b></div>"), "Only here", NULL},
+    {"Content-Type: text/plain; charset=iso-8859-1\r\n\r\n\r\nGr\374\337e\r\n\r\n\r\n  in   "
+     "two\r\n",
+     "\nGr\303\274\303\237e\n\n\n  in   two", NULL},
+    {"Content-Type: text/plain\r\n\r\nBelow is nothing.\r\n\r\n", "Below is nothing.\n\n", NULL},
+    {"Content-Type: text/html\r\n\r\n<div dir=\"ltr\">One<br>two</div><div><br></div><div>three"
+     "</div>\r\n",
+     "One\ntwo\n\nthree", NULL},
+    {WITH("Content-Type: message/rfc822\r\nContent-Disposition: attachment; filename=\"old.eml\""
+          "\r\n\r\nFrom: " YOU "\r\nSubject: Old\r\n\r\nIts own text.\r\n"),
+     "See it.", "old.eml"},
+    {WITH("Content-Type: text/plain; name=\"a.txt\"\r\nContent-Disposition: inline; "
+          "filename=\"a.txt\"\r\n\r\nA file.\r\n"),
+     "See it.", "a.txt"},
+    {"\r\n", "", NULL},
+};
+
+static void assert_form_text(tide_text json, const char *text)
+{
+    json_t *form = json_loadb(json.data, json.bytes, 0, NULL);
+    assert_string_equal(json_string_value(json_object_get(form, "text")), text);
+    json_decref(form);
+}
+
+/* The message that the form makes has the same text again. */
+static void assert_stays(struct fixture *f, const char *text)
+{
+    uint32_t slot = box_mailbox_draft_at(f->mailboxes[0], 0)->slot;
+    tide_auto_buf scratch = tide_buf_heap(1 << 20);
+    const tide_text raw = box_mailbox_raw(f->mailboxes[0], slot, &scratch);
+    struct tide_reader_taken taken;
+    assert_non_null(memmem(raw.data, raw.bytes, "Another", 7));
+    OK(tide_reader_taken_read(f->reader, ME, raw, TIDE_TEXT(""), &taken, err));
+    assert_form_text(tide_buf_text(&taken.json), text);
+    tide_reader_letter_files_remove(f->reader, ME, taken.files);
+    tide_reader_taken_done(&taken);
+}
+
+/* Only the subject is changed. */
+static void save_again(struct fixture *f, const char *id, const char *json)
+{
+    json_t *form = json_loads(json, 0, NULL);
+    assert_int_equal(json_object_set_new(form, "subject", json_string("Another")), 0);
+    char *line = json_dumps(form, JSON_COMPACT);
+    assert_int_equal(save(f, id, line), TIDE_OK);
+    free(line);
+    json_decref(form);
+}
+
+TEST(the_form_has_the_text_as_it_was_typed_and_keeps_it)
+{
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct fixture *f = begin();
+        char raw[3000];
+        (void)snprintf(raw, sizeof raw, "To: " YOU "\r\nSubject: Text\r\nMIME-Version: 1.0\r\n%s",
+                       texts[i].body);
+        (void)begin_there(f, raw);
+        const char *id = resume_first(f);
+        assert_true(id[0] != '\0');
+        const struct kept kept = kept_here(f);
+        assert_form_text(tide_text_of(kept.json), texts[i].text);
+        assert_int_equal(files_on_disk(f), texts[i].file != NULL ? 1 : 0);
+        assert_true(texts[i].file == NULL || has(kept.files, texts[i].file));
+        save_again(f, id, kept.json);
+        (void)settle(f);
+        assert_stays(f, texts[i].text);
+        finish(f);
+    }
+}
+
+/* ---- the sender ---- */
+
+static const struct {
+    const char *headers;
+    const char *refused; /* a part of the reason; NULL: it is continued */
+} senders[] = {
+    {"", NULL},
+    {"From: Me <ME@Example.ORG>\r\n", NULL},
+    {"From: " YOU "\r\n", "from another address"},
+    {"From: Me <alias@example.org>\r\n", "from another address"},
+    {"From: Me\r\n", "from another address"},
+    {"From: " ME "\r\nReply-To: desk@example.org\r\n", "asks for answers to another address"},
+};
+
+TEST(a_draft_with_another_sender_or_another_address_for_answers_is_not_continued)
+{
+    for (size_t i = 0; i < sizeof senders / sizeof senders[0]; i++) {
+        struct fixture *f = begin();
+        char raw[1000], id[TIDE_DRAFT_ID_BYTES];
+        uint64_t job = 0;
+        tide_error err = {.status = TIDE_OK};
+        (void)snprintf(raw, sizeof raw, "%sTo: " YOU "\r\nMIME-Version: 1.0\r\n%s",
+                       senders[i].headers,
+                       WITH("Content-Type: image/png; name=\"a.png\"\r\n\r\nx"));
+        (void)begin_there(f, raw);
+        const bool taken = resume_first(f)[0] != '\0';
+        assert_int_equal(taken, senders[i].refused == NULL);
+        assert_int_equal(kept_here(f).count, taken);
+        assert_int_equal(files_on_disk(f), taken);
+        if (!taken) {
+            assert_int_equal(tide_reader_continue(f->reader, f->accounts[0], shown(f, 0, "DRAFT"),
+                                                  id, &job, &err),
+                             TIDE_INVALID);
+            assert_true(has(err.text, senders[i].refused));
+        }
+        finish(f);
+    }
 }
 
 /* K11: the text is here, and that is all it needs. */
@@ -349,6 +498,62 @@ CASE(a_newer_text_that_is_continued_before_it_was_looked_at_is_the_same_draft)
     assert_true(has(kept_here(f).json, "From a phone."));
 }
 
+/* A new message of a draft that the reader has not looked at yet: its text is here. */
+static const char *unseen(struct fixture *f)
+{
+    static char message[TIDE_CACHE_ID_BYTES];
+    uint64_t job = 0;
+    tide_sim_cloud_fault(f->cloud, f->sim,
+                         "{\"method\":\"gmail.users.drafts.get\",\"fault\":\"403\",\"count\":9}");
+    look(f);
+    (void)snprintf(message, sizeof message, "%s", shown(f, 0, "DRAFT"));
+    message[strcspn(message, " ")] = '\0';
+    OK(tide_reader_fetch(f->reader, f->accounts[0], message, &job, err));
+    (void)settle(f);
+    return message;
+}
+
+/* DRF9: what was typed here is not opened for what was typed there. */
+CASE(a_newer_text_is_not_taken_for_a_draft_that_was_changed_here)
+{
+    char id[TIDE_DRAFT_ID_BYTES];
+    uint64_t job = 0;
+    assert_int_equal(save(f, "d1", LETTER), TIDE_OK);
+    (void)settle(f);
+    look(f);
+    change_there(f, 0);
+    const char *message = unseen(f);
+    assert_int_equal(save(f, "d1", SECOND), TIDE_OK);
+    OK(tide_reader_continue(f->reader, f->accounts[0], message, id, &job, err));
+    assert_string_not_equal(id, "d1");
+    assert_true(has(id, message));
+    assert_int_equal(kept_here(f).count, 2);
+}
+
+/* Of two in one thread nobody can say which one was changed. */
+CASE(a_newer_text_is_not_taken_for_one_of_two_drafts_of_its_thread)
+{
+    char thread[BOX_ID_TEXT_BYTES], first[TIDE_DRAFT_ID_BYTES], id[TIDE_DRAFT_ID_BYTES];
+    uint64_t job = 0;
+    const uint32_t draft = begin_there(f, PHONE);
+    (void)snprintf(first, sizeof first, "%s", resume_first(f));
+    const uint32_t slot = box_mailbox_draft_at(f->mailboxes[0], draft)->slot;
+    box_id_text(box_mailbox_at(f->mailboxes[0], slot)->thread_id, thread);
+    const struct box_insert insert = {
+        .raw = TIDE_TEXT(PHONE), .date_ms = now_ms(f), .thread_id = tide_text_of(thread)};
+    const uint32_t other = box_mailbox_draft_create(f->mailboxes[0], &insert);
+    assert_string_not_equal(resume_first(f), first);
+    look(f); /* their ids are known now */
+    assert_int_equal(kept_here(f).count, 2);
+    change_there(f, draft);
+    change_there(f, other);
+    const char *message = unseen(f);
+    assert_int_equal(count_shown(f, 0, "DRAFT"), 2);
+    OK(tide_reader_continue(f->reader, f->accounts[0], message, id, &job, err));
+    assert_true(has(id, message));
+    assert_int_equal(kept_here(f).count, 3);
+}
+
 /* ---- whatever fails ---- */
 
 TEST(there_are_never_two_copies_of_a_continued_draft_whichever_call_fails)
@@ -441,20 +646,6 @@ static void live(struct fixture *f, struct living *living, uint64_t steps)
     life_end(f);
     tide_sim_reboot(f->sim);
     f->may_die = false;
-}
-
-static void count_file(const char *name, void *arg)
-{
-    *(unsigned *)arg += strlen(name) == TIDE_DRAFT_FILE_BYTES - 1;
-}
-
-static unsigned files_on_disk(struct fixture *f)
-{
-    char dir[300];
-    unsigned count = 0;
-    assert_true(tide_draft_path("/archive", ME, "", dir, sizeof dir));
-    (void)tide_dir_list(tide_sim_world(f->sim), dir, count_file, &count, NULL);
-    return count;
 }
 
 static bool note_any(void *arg, uint32_t slot)
