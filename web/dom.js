@@ -147,8 +147,9 @@ export function renderFrom(parent, state, draw) {
 export function afterPaint(run) {
   let due = true
   const once = () => {
-    if (due) run()
+    if (!due) return
     due = false
+    run()
   }
   requestAnimationFrame(() => setTimeout(once))
   setTimeout(once, 100)

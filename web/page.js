@@ -11,21 +11,24 @@ import { SAID } from './words.js'
  * @typedef {{ title: string, draw: () => Child[], load?: () => Promise<void>, keys?: () => Keys, marks?: Marks, up?: string,
  *   live?: boolean, leave?: () => void, count?: () => number, offline?: () => { since: number, waiting: number } | null }} View */
 
+const AGAIN_MS = 1000
+
 export const page = {
   redraw: () => {},
   /** Arrives at once: a change of `location.hash` would tell of itself only after a way through the browser.
    * @param {string} route "/jobs?state=failed" */
   go: (route) => {
     showAddress()
-    if (location.hash === '#' + route) return
-    history.pushState(null, '', '#' + route)
+    if (route === (turned ? turned.route : location.hash.slice(1))) return
+    turned = null
+    if (!says(route) && !wrote('pushState', route)) later(route, 'pushState')
     page.arrive(route)
   },
   /** Stays in the same view: no entry of the history.  The address follows what is shown; a key that is held changes it once for several messages.
    * @param {string} route */
   turn: (route) => {
     if (turned === null) afterPaint(showAddress)
-    turned = { route, from: location.hash }
+    turned = { route, from: location.hash, how: turned?.how ?? 'replaceState' }
     page.arrive(route)
   },
   /** At what the address says, if no route is given.
@@ -34,13 +37,47 @@ export const page = {
 }
 
 /** Where the page is, if the address does not say so yet; somebody who went elsewhere meanwhile is there.
- * @type {{ route: string, from: string } | null} */
+ * @type {{ route: string, from: string, how: 'pushState' | 'replaceState' } | null} */
 let turned = null
+let tried = 0
+
+/** @param {string} route */
+const says = (route) => location.hash === new URL('#' + route, location.href).hash
+
+/** A browser takes some 200 addresses in ten seconds: of more it complains, or it does nothing.
+ * @param {'pushState' | 'replaceState'} how @param {string} route */
+function wrote(how, route) {
+  try {
+    history[how](null, '', '#' + route)
+  } catch {
+    // The same as nothing.
+  }
+  return says(route)
+}
+
+/** The page is there all the same; its address is written when the browser takes one again.
+ * @param {string} route @param {'pushState' | 'replaceState'} how */
+function later(route, how) {
+  turned = { route, from: location.hash, how }
+  clearTimeout(tried)
+  tried = window.setTimeout(showAddress, AGAIN_MS)
+}
 
 function showAddress() {
-  if (turned?.from === location.hash) history.replaceState(null, '', '#' + turned.route)
+  const due = turned
   turned = null
+  if (due?.from === location.hash && !says(due.route) && !wrote(due.how, due.route)) later(due.route, due.how)
 }
+
+// Who goes back or forward is where the address says.
+window.addEventListener('hashchange', () => { turned = null })
+// To a browser the page is still at the old address: a link to there would lead nowhere.
+document.addEventListener('click', (event) => {
+  const at = turned && event.target instanceof Element ? event.target.closest('a[href^="#"]') : null
+  if (!(at instanceof HTMLAnchorElement) || at.hash !== location.hash || event.ctrlKey || event.metaKey || event.shiftKey) return
+  event.preventDefault()
+  page.go(at.hash.slice(1))
+})
 
 /** @type {Map<string, Marks>} */
 const marks = new Map()
@@ -103,7 +140,7 @@ export class Loader {
 export const grey = () => h('div', { class: 'grey', role: 'status' }, h('span', { class: 'unseen' }, 'Loading'), ...[1, 2, 3, 4].map(() => h('div', { class: 'grey-row' })))
 
 /** @param {Trouble} trouble */
-export function failed(trouble, /** @type {() => void} */ again = () => page.arrive()) {
+export function failed(trouble, /** @type {() => void} */ again = () => page.arrive(turned?.route)) {
   return h('section', { class: 'card trouble', role: 'alert' },
     h('p', { class: 'bad' }, trouble.message), trouble.help ? h('p', {}, ...command(trouble.help)) : null,
     h('div', { class: 'buttons' }, button('Try again', again),

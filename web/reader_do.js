@@ -47,7 +47,7 @@ export async function doIt(verb, rows, label) {
   else if (leaves) {
     // What comes after it is read next.
     list.mark(Math.min(place, (list.rows?.total ?? 1) - 1))
-    const next = list.marked()
+    const next = list.rows?.at(list.place) // not the row that a key which waited means: that one has left
     go({ m: next ? keyOf(next) : '' })
   }
   redraw()

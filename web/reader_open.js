@@ -47,16 +47,17 @@ export async function answer(how, message = talk?.opened) {
   go({ d: keyOf(made) })
 }
 
-/** A draft is opened to be continued.
+/** A draft is opened to be continued; one that cannot be, and one in the trash, to be read.
  * @param {Row} row */
 export function openRow(row) {
-  if (row.labels.includes('DRAFT')) void resume(row)
-  else go({ m: keyOf(row), d: '' })
+  const read = () => go({ m: keyOf(row), d: '' })
+  if (row.labels.includes('DRAFT') && !row.labels.includes('TRASH')) void resume(row, read)
+  else read()
 }
 
 /** Continues a draft that was begun in Gmail, once its text is here.
- * @param {{ account: string, id: string }} row */
-async function resume({ account, id }) {
+ * @param {{ account: string, id: string }} row @param {() => void} [refused] who waits for it is still here */
+async function resume({ account, id }, refused = () => {}) {
   const from = addressOf({})
   try {
     for (let tries = 0; tries < 100 && addressOf({}) === from; tries++) {
@@ -72,6 +73,7 @@ async function resume({ account, id }) {
     if (addressOf({}) === from) throw new Error('Its text has not come yet.')
   } catch (error) {
     tellTrouble(error, 'Continue')
+    if (shown && addressOf({}) === from) refused()
   }
 }
 

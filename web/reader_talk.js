@@ -296,7 +296,7 @@ export class Talk {
         h('p', { class: 'muted' }, `to ${message.to || 'nobody'}${message.cc ? ', cc ' + message.cc : ''}`, ...labels.map((id) => h('span', { class: 'label' }, this.owner.label(id))),
           row.pinned ? h('span', { class: 'label' }, 'kept offline') : null),
         ...(!this.full.has(short.id) ? [grey()] : message.body === 'none' ? this.missing(message) : this.content(message, base)),
-        row.labels.includes('DRAFT') && !message.gone ? h('div', { class: 'buttons turn-answer' }, button('Continue', () => this.owner.resume(message))) : this.full.has(short.id) ? h('div', { class: 'buttons turn-answer' },
+        row.labels.includes('DRAFT') && !message.gone ? (row.labels.includes('TRASH') ? null : h('div', { class: 'buttons turn-answer' }, button('Continue', () => this.owner.resume(message)))) : this.full.has(short.id) ? h('div', { class: 'buttons turn-answer' },
           button('Reply', () => this.owner.answer('reply', message), { key: short.id === this.id ? 'r' : undefined, class: 'quiet' }),
           button('Reply to all', () => this.owner.answer('all', message), { key: short.id === this.id ? 'a' : undefined, class: 'quiet' }),
           button('Forward', () => this.owner.answer('forward', message), { key: short.id === this.id ? 'f' : undefined, class: 'quiet' })) : null,

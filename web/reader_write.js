@@ -83,8 +83,10 @@ export class Writing {
     this.dirty = false
     try {
       const answer = await put(this.at, this.letter)
+      if (answer.created && !first) this.lose()
       this.savedAt = answer.saved_unix_ms
       this.trouble = ''
+      await this.attachAgain()
     } catch (error) {
       this.dirty = true
       this.trouble = error instanceof Error ? error.message : String(error)
@@ -115,6 +117,19 @@ export class Writing {
     }
   }
 
+  /** It was kept, and is no more, nor are its files: those that this page has go along with the next save. */
+  lose() {
+    const lost = this.files.filter((one) => !one.data && one.state === 'added').map((one) => one.name)
+    for (const one of this.files) if (one.data && one.state === 'added') one.state = 'lost'
+    Object.assign(this, { removed: true, formatted: false, savedAt: 0, files: this.files.filter((one) => one.state !== 'added') })
+    if (lost.length > 0) tell(`No longer attached: ${lost.join(', ')}.`, { bad: true, help: 'The draft was sent or deleted in Gmail meanwhile.' })
+  }
+
+  async attachAgain() {
+    const lost = this.files.filter((one) => one.state === 'lost')
+    if (lost.length > 0) await this.attach(lost.map((one) => new File([/** @type {Blob} */ (one.data)], one.name, { type: one.data?.type })))
+  }
+
   /** Looks what became of it at Gmail; what is written here stays. */
   look() {
     this.line = this.line.then(async () => {
@@ -124,7 +139,7 @@ export class Writing {
         if (!this.dirty && document.querySelector('.write')?.getAttribute('data-draft') === this.id) this.show()
       } catch (error) {
         if (!(error instanceof Trouble) || error.status !== 404 || this.sent) return
-        Object.assign(this, { removed: true, formatted: false, savedAt: 0, files: [] })
+        this.lose()
       }
       page.redraw()
     })
@@ -162,7 +177,7 @@ export class Writing {
   /** @param {string} name */
   async detach(name) {
     try {
-      await remove(`${this.at}/attachments/${path(name)}`)
+      if (!this.files.some((one) => one.name === name && one.state === 'lost')) await remove(`${this.at}/attachments/${path(name)}`)
       this.files = this.files.filter((one) => one.name !== name)
     } catch (error) {
       tellTrouble(error, 'Take out ' + name)
@@ -192,9 +207,11 @@ export class Writing {
       tell('A file is still being added.', { bad: true })
       return
     }
+    const files = this.files.length
     try {
       for (let tries = 0; (this.dirty || !this.savedAt) && tries < 3; tries++) await this.save(true)
       if (this.dirty) throw new Error(this.trouble)
+      if (this.files.length < files) return // it was told which is not attached any more
       const { id } = await post(`mail/${path(this.account)}/actions`, { do: 'send', messages: [], draft: this.id })
       this.sent = true
       offer({ words: 'Sending in 10 s.', parts: [{ account: this.account, id }], back: () => { this.sent = false; again() } })

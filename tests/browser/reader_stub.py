@@ -51,6 +51,7 @@ class Mailbox:
         self.refused = {}  # why Gmail does not give a message
         self.asked_refused = 0  # how often the page asked what was refused
         self.slow_s = 0  # how long a draft takes to be saved
+        self.uncontinued = None  # why a draft of Gmail's is not continued
         self.held = None  # bodies that come when the test wants them; None: soon
         self.rows = threading.Event()  # pages of lists come while it is set
         self.rows.set()
@@ -396,14 +397,17 @@ class _Answer(_Pass):
             return box.undo(int(rest[0]))
         if what == ("GET", "people", 1):
             return 200, {"items": [{"name": name, "address": address} for name, address in ARCHIVED if query["q"].lower() in f"{name} {address}".lower()]}
+        if what == ("POST", "drafts", 1) and box.uncontinued:
+            return 404, {"title": "Not found", "status": 404, "code": "not_found", "detail": box.uncontinued}
         if what == ("GET", "drafts", 1):
             sending = {one["draft"]: one["id"] for one in box.actions if one["state"] == "waiting" and one["draft"]}
             return 200, {"items": [{"id": id, "sending": sending.get(id, 0), **letter} for id, letter in box.drafts.items()]}
         if what == ("GET", "drafts", 2) and draft in box.drafts:
             return 200, {"id": draft, **box.drafts[draft], "attachments": [{"name": name, "bytes": len(data)} for name, data in box.files.get(draft, {}).items()]}
         if what == ("PUT", "drafts", 2):
+            created = draft not in box.drafts
             box.drafts[draft] = {**body, "saved_unix_ms": int(time.time() * 1000), "saves": box.drafts.get(draft, {}).get("saves", 0) + 1}
-            return 200, {"id": draft, "saved_unix_ms": box.drafts[draft]["saved_unix_ms"]}
+            return 200, {"id": draft, "saved_unix_ms": box.drafts[draft]["saved_unix_ms"], "created": created}
         if what == ("PUT", "drafts", 4) and draft in box.drafts:
             box.files.setdefault(draft, {})[rest[2]] = sent
             return 200, {"name": rest[2], "bytes": len(sent)}

@@ -170,6 +170,18 @@ def a_key_waits_for_its_row(stage, page):
     until(lambda: page.total() == 2799 and page.marked_place() == 2 and "Re: harbour plan 0" in page.marked(), "the mark is where it was moved to")
     page.keys("z", "z")
     until(lambda: [one["state"] for one in box.actions[-2:]] == ["undone"] * 2 and page.total() == 2800, "as it was")
+
+    def opened_and_archived():
+        counted(Keys.HOME, Keys.ENTER, "e")
+        box.rows.set()
+        until(lambda: "INBOX" not in box.labels(0) or "has not come yet" in page.told("#told"), "it is done, or this machine is slow")
+        return "INBOX" not in box.labels(0)
+    until(opened_and_archived, "opened and archived when the rows come")
+    page.reads("Words of m1.")  # what comes after it is read next
+    until(lambda: page.driver.current_url.endswith("m1"), "its address")
+    page.keys("u", "z")
+    until(lambda: "INBOX" in box.labels(0) and page.total() == 2800, "as it was")
+    page.go(INBOX, "Inbox")
     begun = len(box.actions)
     counted(Keys.HOME, "s")
     page.sees("That message has not come yet: nothing was done.", "#told")
@@ -181,6 +193,46 @@ def a_key_waits_for_its_row(stage, page):
     page.sees("1 selected", ".count")
     page.keys("x")
     assert made() == [], made()
+
+
+def an_address_that_is_not_taken_stops_no_key(stage, page):
+    """A browser takes some 200 addresses in ten seconds; of more Firefox complains, and Chromium does nothing."""
+    box = stage.box
+    page.go(INBOX, "Inbox")
+    for refuses in ("throw new DOMException('too many', 'SecurityError')", ""):
+        page.driver.refresh()
+        paired(page)
+        page.loaded()
+        page.click("Inbox", ".folders a")
+        page.focus_list()
+        page.top()
+        page.script("history.pushState = history.replaceState = () => { " + refuses + " }")
+        before = page.driver.current_url
+        listed = lambda: page.count(".talk-subject") == 0 and page.focused() == "vlist"
+        page.keys(Keys.ENTER)
+        page.reads("Words of m0.")
+        page.keys("j")
+        page.reads("Words of m1.")
+        page.keys("u")
+        until(listed, "u leads back")
+        page.keys(Keys.ENTER)
+        page.reads("Words of m1.")
+        page.click("Inbox", ".folders a")
+        until(lambda: page.count(".talk-subject") == 0, "a link to where the address already is")
+        page.focus_list()
+        page.keys(Keys.ENTER)
+        page.reads("Words of m1.")
+        page.keys("e")
+        page.reads("Words of m3.")
+        archived = lambda: ["INBOX" not in box.labels(index) for index in range(3)]
+        until(lambda: all(archived()), "the conversation is archived")
+        assert page.driver.current_url == before, page.driver.current_url
+        page.script("delete history.pushState; delete history.replaceState")
+        until(lambda: page.driver.current_url.endswith("m3"), "the address follows")
+        page.driver.back()
+        until(lambda: page.count(".talk-subject") == 0, "and leads back to the list")
+        page.keys("z")
+        until(lambda: not any(archived()) and page.total() == 2800, "as it was")
 
 
 def images_links_and_attachments(stage, page):
@@ -603,6 +655,91 @@ def a_file_waits_until_its_draft_is_saved(stage, page):
     page.click("Throw away")
     page.click("Throw it away", "dialog button")
     until(lambda: not stage.box.drafts and page.count(".write") == 0, "thrown away")
+
+
+def a_draft_that_cannot_be_continued_is_read(stage, page):
+    """One in the trash, and one that Gmail has but that is no draft here."""
+    box = stage.box
+    open_buttons = lambda: page.script("return [...document.querySelectorAll('.turn.open button')].map((one) => one.innerText)")
+    box.uncontinued = "a message has at most 100 files"
+    for folder, name, labels in (("TRASH", "Trash", ["DRAFT", "TRASH"]), ("DRAFT", "Drafts", ["DRAFT"])):
+        box.labels_of[702] = labels
+        box.changed(702)
+        page.go(f"/reader/{USER}/{folder}", name)
+        page.loaded()
+        page.focus_list()
+        page.top()
+        page.keys(Keys.ENTER)
+        page.reads("Words of m702.")
+        if folder == "TRASH":
+            assert "Continue" not in page.told("#told") and "Continue" not in open_buttons(), (page.told("#told"), open_buttons())
+        else:
+            page.sees("Continue: a message has at most 100 files", "#told")
+            assert "Continue" in open_buttons(), open_buttons()
+        judge(page, f"a draft in {name}")
+    assert page.count(".write") == 0
+    box.uncontinued = None
+    del box.labels_of[702]
+    box.changed(702)
+    page.go(INBOX, "Inbox")
+
+
+def a_draft_that_ended_in_gmail_takes_its_files_along(stage, page):
+    """Somebody still types, and the page learns of the end by its next save."""
+    box = stage.box
+    page.go(INBOX, "Inbox")
+    page.loaded()
+    page.keys("c")
+    until(lambda: page.focused() == "write-to", "a form")
+    page.keys("mia@lund.example")
+
+    def ended(*news):
+        until(lambda: "Saved" in page.text(".saved"), "it is saved")
+        with box.lock:
+            box.drafts.clear()
+            box.files.clear()
+            box.changed(*news)
+    with tempfile.NamedTemporaryFile(suffix=".txt", dir=stage.dir) as file:
+        file.write(b"goes along")
+        file.flush()
+        name = os.path.basename(file.name)
+        page.find("input[type=file]").send_keys(file.name)
+        has_it = lambda: [files.get(name) for files in box.files.values()] == [b"goes along"]
+        until(has_it, "it is attached")
+        ended()
+        page.find("#write-text").send_keys("More.")
+        page.sees("It was sent or deleted in Gmail meanwhile.", ".write")
+        until(has_it, "it is attached again")
+        until(lambda: "adding" not in page.text(".files"), "and shown")
+    page.driver.refresh()  # the page has no longer what it attached
+    paired(page)
+    page.sees(name, ".files")
+    ended()
+    sent = len(box.actions)
+    page.find("#write-text").send_keys("And more.")
+    page.chord(Keys.CONTROL, Keys.ENTER)
+    page.sees(f"No longer attached: {name}.", "#told")
+    page.sees("It was sent or deleted in Gmail meanwhile.", ".write")
+    page.lacks(name, ".write")
+    assert [one["do"] for one in box.actions[sent:]].count("send") == 0, "it does not go without its file"
+    with tempfile.NamedTemporaryFile(suffix=".txt", dir=stage.dir) as file:
+        file.write(b"goes along")
+        file.flush()
+        name = os.path.basename(file.name)
+        page.find("input[type=file]").send_keys(file.name)
+        until(lambda: [files.get(name) for files in box.files.values()] == [b"goes along"], "another one")
+        until(lambda: "adding" not in page.text(".files"), "and shown")
+        ended(0)
+        until(lambda: "Saved" not in page.text(".saved"), "this time the news tell of it")
+        assert not box.drafts and name in page.text(".files")
+        page.click("Send")
+        page.sees("Sending in 10 s.", "#told")
+        assert [files.get(name) for files in box.files.values()] == [b"goes along"], box.files
+    page.keys("z")
+    page.sees("Undone: Sending in 10 s.", "#told")
+    page.click("Throw away")
+    page.click("Throw it away", "dialog button")
+    until(lambda: not box.drafts and page.count(".write") == 0, "thrown away")
 
 
 def another_account_takes_the_files_along(stage, page):
@@ -1203,9 +1340,9 @@ def main():
         stage.stub = Stub(stage, stage.box)
         page = Reading(stage)
         page.address = stage.stub.address
-        stories = [the_inbox_opens, a_day_is_read_by_keyboard, a_link_leads_to_its_row, a_key_waits_for_its_row, images_links_and_attachments, a_body_that_is_not_here, a_body_that_does_not_come_says_why, the_next_message_is_asked_for_ahead, actions_and_undo, an_action_is_refused,
+        stories = [the_inbox_opens, a_day_is_read_by_keyboard, a_link_leads_to_its_row, a_key_waits_for_its_row, an_address_that_is_not_taken_stops_no_key, images_links_and_attachments, a_body_that_is_not_here, a_body_that_does_not_come_says_why, the_next_message_is_asked_for_ahead, actions_and_undo, an_action_is_refused,
                    a_refusal_is_told_whenever_it_comes, a_conversation_is_done_to_where_it_is_read, messages_are_kept_offline,
-                   a_message_is_written_and_sent, answers_and_forwards, a_file_waits_until_its_draft_is_saved, another_account_takes_the_files_along, a_reply_with_a_file_is_taken_back_and_sent_once, recipients_are_completed, a_search_as_it_is_typed,
+                   a_message_is_written_and_sent, answers_and_forwards, a_file_waits_until_its_draft_is_saved, a_draft_that_cannot_be_continued_is_read, a_draft_that_ended_in_gmail_takes_its_files_along, another_account_takes_the_files_along, a_reply_with_a_file_is_taken_back_and_sent_once, recipients_are_completed, a_search_as_it_is_typed,
                    offline_it_reads_and_acts, an_outage_has_its_beginning, an_hour_without_a_network, serve_stops_and_returns, two_windows_tell_the_same, what_is_read_stays_in_its_place, what_the_mirror_stores_is_shown, one_inbox_of_all_accounts,
                    it_is_active_only_in_front_of_somebody, new_mail_is_told_to_who_asked, the_print_view_has_the_message_alone, a_first_sync_is_told, a_screen_reader_is_told, both_themes_and_small_screens,
                    a_million_is_scrolled, an_hour_of_use_leaves_the_heap_small, nothing_from_elsewhere_and_no_complaint]
