@@ -80,6 +80,8 @@ static void world_cut_off(tide_world *world)
 static const char plain[] =
     "From: Ada <ada@example.com>\r\nTo: me@example.com\r\nSubject: plain " HOME_MAIL_WORD
     "\r\nDate: Mon, 3 Jun 2024 10:00:00 +0000\r\n\r\n" HOME_MAIL_WORD " in plain text\r\n";
+static const char begun[] = "From: " HOME_MAIL "\r\nTo: x@example.com\r\nSubject: begun\r\n"
+                            "Date: Mon, 3 Jun 2024 10:00:00 +0000\r\n\r\nBegun in Gmail.\r\n";
 static const char hostile[] =
     "From: \"<script>alert(1)</script>\" <x@example.com>\r\nTo: me@example.com\r\n"
     "Subject: =?utf-8?B?PGltZyBzcmM9eCBvbmVycm9yPWFsZXJ0KDEpPg0KWC1FdmlsOiAx?=\r\n"
@@ -133,7 +135,7 @@ static void archive_make(const char *account)
     tide_archive *archive = archive_open("made", account);
     archive_put(archive, "plain", "INBOX", TIDE_TEXT(plain));
     archive_put(archive, "hostile", "INBOX", TIDE_TEXT(hostile));
-    archive_put(archive, "begun", "DRAFT", TIDE_TEXT(plain));
+    archive_put(archive, "begun", "DRAFT", TIDE_TEXT(begun));
     archive_put(archive, "binary", "INBOX", TIDE_TEXT(binary));
     MUST(tide_archive_close(archive, &home.cli.err));
 }
