@@ -414,5 +414,6 @@ class _Answer(_Pass):
         if what == ("DELETE", "drafts", 4):
             return 200, {"removed": box.files[draft].pop(rest[2], None) is not None}
         if what == ("DELETE", "drafts", 2):
+            box.files.pop(draft, None)
             return 200, {"removed": box.drafts.pop(draft, None) is not None}
         return 404, {"title": "Not found", "status": 404, "code": "not_found", "detail": "there is no such thing"}
