@@ -239,6 +239,7 @@ static tide_status life_open(struct stage *stage, tide_error *err)
 static void life_close(struct stage *stage)
 {
     tide_sim_mail_close(&stage->life, stage->sim);
+    tide_sim_net_drain(stage->sim); /* a call that was given up is one of its last batch */
     stage->batching = false;
 }
 
@@ -765,7 +766,6 @@ static void live(struct stage *stage)
         (void)some_run(stage, &err); /* a failure is fine: it must only lose nothing */
     life_close(stage);
     tide_sim_crash_after(stage->sim, 0, TIDE_SIM_CRASH_SEEDED);
-    tide_sim_net_settle(stage->sim);
     tide_sim_reboot(stage->sim);
     tide_sim_faults(stage->sim, false);
     stage->faults = false;

@@ -666,6 +666,16 @@ void tide_sim_net_settle(tide_sim *sim)
     ghosts_settle(sim->net);
 }
 
+void tide_sim_net_drain(tide_sim *sim)
+{
+    const struct sim_net *net = sim->net;
+    const uint64_t last_us =
+        net->ghosts_count > 0 ? net->ghosts[net->ghosts_count - 1]->effect_us : 0;
+    if (last_us > sim->now_us)
+        sim->now_us = last_us;
+    ghosts_settle(sim->net);
+}
+
 uint64_t tide_sim_net_unix_ms(tide_sim *sim)
 {
     return server_unix_ms(sim->net, sim->now_us);

@@ -205,8 +205,7 @@ TEST(every_fault_has_its_status)
             struct called called = call_once(sim, &request, NULL);
             assert_int_equal(called.status, round % 2 ? cases[i].post : cases[i].get);
         }
-        tide_sim_pause(sim, 1000ull * 1000 * 1000);
-        tide_sim_net_settle(sim);
+        tide_sim_net_drain(sim);
         struct tide_sim_net_stats stats = tide_sim_net_stats(sim);
         assert_int_equal(stats.calls, 40);
         assert_int_equal(stats.effects, echo.effects);
@@ -255,8 +254,7 @@ TEST(cancelling_reaches_a_call_at_once_and_its_effect_may_still_come)
         tide_world_join(shared.world, thread);
         assert_int_equal(caller.called.status, TIDE_CANCELED);
         assert_true(tide_world_now_us(shared.world) - before_us < 1000);
-        tide_sim_pause(shared.sim, 100ull * 1000 * 1000);
-        tide_sim_net_settle(shared.sim);
+        tide_sim_net_drain(shared.sim);
         effects += echo.effects;
         ghosts += tide_sim_net_stats(shared.sim).ghosts;
         shared_done(&shared);
