@@ -86,8 +86,8 @@ stop_serve() {
     code=$?
     [[ " $* " = *" $code "* ]] || fail "serve ended with $code, not $*: $(cat "$dir/serve.log" "$dir/serve.out")"
 }
-# stop_in_time CODES: the same, soon though a job waits for minutes.  A job gets 5 s; under a sanitizer the
-# process itself needs some more, on a busy machine (serve_stop_test.sh has the promise of 6 s).
+# stop_in_time CODE...: stop_serve, within 15 s: far less than a call that hangs.  A job has 5 s to end, and a sanitizer
+# on a busy machine adds seconds of its own; serve_stop_test.sh checks the 6 s of the plain build.
 stop_in_time() {
     local before took_ms
     before=$(date +%s%N)

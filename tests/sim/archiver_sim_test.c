@@ -239,7 +239,7 @@ static tide_status life_open(struct stage *stage, tide_error *err)
 static void life_close(struct stage *stage)
 {
     tide_sim_mail_close(&stage->life, stage->sim);
-    tide_sim_net_drain(stage->sim); /* a call that was given up is one of its last batch */
+    tide_sim_net_drain(stage->sim); /* a canceled call may still be on its way */
     stage->batching = false;
 }
 

@@ -669,10 +669,11 @@ void tide_sim_net_settle(tide_sim *sim)
 void tide_sim_net_drain(tide_sim *sim)
 {
     const struct sim_net *net = sim->net;
-    const uint64_t last_us =
-        net->ghosts_count > 0 ? net->ghosts[net->ghosts_count - 1]->effect_us : 0;
-    if (last_us > sim->now_us)
-        sim->now_us = last_us;
+    if (net->ghosts_count > 0) { /* in the order of their times */
+        const uint64_t last_us = net->ghosts[net->ghosts_count - 1]->effect_us;
+        if (last_us > sim->now_us)
+            tide_sim_pause(sim, last_us - sim->now_us);
+    }
     ghosts_settle(sim->net);
 }
 

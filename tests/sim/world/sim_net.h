@@ -86,7 +86,7 @@ void tide_sim_net_down(tide_sim *sim, bool down);
 /* Lets every effect that is due take place; call it before looking at what
  * the provider recorded. */
 void tide_sim_net_settle(tide_sim *sim);
-/* The same, and time passes until nothing is on its way any more. */
+/* First pauses until every effect is due. */
 void tide_sim_net_drain(tide_sim *sim);
 /* The server's clock. */
 uint64_t tide_sim_net_unix_ms(tide_sim *sim);
