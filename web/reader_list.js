@@ -160,14 +160,23 @@ export class List {
     this.settle()
   }
 
-  /** The marked message may have another place now. */
+  /** The marked message may have another place now; one that was awaited comes into view. */
   find() {
     const place = this.key ? this.rows?.places.get(this.key) : undefined
+    const awaited = this.place < 0
     if (place !== undefined) this.place = place
     if (this.place < 0) return
     this.place = Math.max(0, Math.min(this.place, (this.rows?.total ?? 1) - 1))
     const row = this.rows?.at(this.place)
     if (row) this.note(row)
+    if (awaited && !this.moves) this.reveal()
+  }
+
+  /** Moves the view as far as it takes to see the mark; `settle` then shows it. */
+  reveal() {
+    const top = this.place * this.row_px
+    if (top < this.top || this.height === 0) this.top = top
+    else if (top + this.row_px > this.top + this.height) this.top = top + this.row_px - this.height
   }
 
   /** @param {Row | undefined} row */
@@ -293,9 +302,7 @@ export class List {
     const total = this.rows?.total ?? 0
     this.place = Math.max(0, Math.min(place, total - 1))
     this.note(this.rows?.at(this.place))
-    const top = this.place * this.row_px
-    if (top < this.top || this.height === 0) this.top = top
-    else if (top + this.row_px > this.top + this.height) this.top = top + this.row_px - this.height
+    this.reveal()
     this.settle()
     this.owner.changed()
   }

@@ -55,6 +55,8 @@ class Mailbox:
         self.held = None  # bodies that come when the test wants them; None: soon
         self.rows = threading.Event()  # pages of lists come while it is set
         self.rows.set()
+        self.opened = threading.Event()  # and messages and conversations
+        self.opened.set()
         self.archived = 0  # how often the mirror has stored something
         self.asked_changes = 0
         self.lock = threading.RLock()
@@ -337,6 +339,8 @@ class _Answer(_Pass):
             sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             if self.command == "GET" and part[2] == "lists" and part[3] and not part[4]:
                 box.rows.wait()
+            if self.command == "GET" and part[2] in ("messages", "threads"):
+                box.opened.wait()
             with box.lock:
                 code, answer = self._box(box, [urllib.parse.unquote(one) for one in part.groups()[1:] if one], query, sent)
             self._send(code, json.dumps(answer).encode())

@@ -110,6 +110,15 @@ def a_link_leads_to_its_row(stage, page):
         page.driver.get("about:blank")
         page.open(route)
         paired(page)
+
+    def marked_in_view():
+        return page.script("const row = document.querySelector('.mrow.marked').getBoundingClientRect(); return document.elementFromPoint(row.left + 200, row.top + 9)?.closest('.mrow.marked') !== null")
+    stage.box.opened.clear()
+    opened(INBOX + f"?m={USER}/m55")
+    until(lambda: page.marked_place() == 56 and marked_in_view(), "a row that comes before its message")
+    stage.box.opened.set()
+    page.reads("Words of m55.")
+    assert page.marked_place() == 56 and marked_in_view()
     opened(INBOX + f"?m={USER}/m1700")
     page.reads("Words of m1700.")
     until(lambda: page.marked_place() == 1701, "its row is marked")
@@ -123,7 +132,7 @@ def a_link_leads_to_its_row(stage, page):
     page.reads("Words of m1699.")
     page.keys("u")
     until(lambda: page.focused() == "vlist" and page.marked_place() == 1700, "back at its row")
-    assert page.script("const row = document.querySelector('.mrow.marked').getBoundingClientRect(); return document.elementFromPoint(row.left + 200, row.top + 9)?.closest('.mrow.marked') !== null"), "it is in view"
+    assert marked_in_view()
     page.keys("s")
     until(lambda: "STARRED" in stage.box.labels(1699), "a key is for it")
     page.keys("z")
