@@ -7,8 +7,8 @@
  * output.
  *
  * Lines of scripts and style sheets that are only comments become empty ones, and the others lose their
- * indentation: a fifth of what a browser would load.  A line in an error is still one of the source.  So no
- * text may go over the end of a line. */
+ * indentation, and in scripts the comment at their end: a fifth of what a browser would load.  A line in an
+ * error is still one of the source.  So no text may go over the end of a line. */
 #include <openssl/evp.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -70,8 +70,28 @@ static size_t comment_bytes(const char *text, const char *end)
     return (size_t)((line_end == NULL ? end : line_end) - text);
 }
 
+/* What a line of a script has before the comment at its end.  One with a quote or another slash in it stays:
+ * it may be a text or an address. */
+static size_t code_bytes(const char *line, size_t bytes)
+{
+    for (size_t i = bytes; i-- > 0;) {
+        if (strchr("'\"`", line[i]) != NULL)
+            return bytes;
+        if (line[i] == '/')
+            return i >= 2 && i + 1 < bytes && memcmp(line + i - 2, " // ", 4) == 0 ? i - 2 : bytes;
+    }
+    return bytes;
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+    const size_t bytes = strlen(name), end_bytes = strlen(end);
+    return bytes >= end_bytes && strcmp(name + bytes - end_bytes, end) == 0;
+}
+
 static void shorten(struct file *file)
 {
+    const bool script = ends_with(file->name, ".js");
     const char *text = (const char *)file->data;
     const char *end = text + file->bytes;
     size_t to = 0;
@@ -79,21 +99,22 @@ static void shorten(struct file *file)
         const size_t comment = comment_bytes(text, end);
         const char *newline = memchr(text, '\n', (size_t)(end - text));
         const size_t line = newline == NULL ? (size_t)(end - text) : (size_t)(newline + 1 - text);
+        const size_t span = comment > 0 ? comment : line;
+        const size_t code = comment > 0 ? 0 : script ? code_bytes(text, line) : line;
         bool begun = false;
-        for (size_t i = 0; i < (comment > 0 ? comment : line); i++) {
+        for (size_t i = 0; i < span; i++) {
             begun = begun || text[i] != ' ';
-            if (text[i] == '\n' || (comment == 0 && begun))
+            if (text[i] == '\n' || (i < code && begun))
                 file->data[to++] = (unsigned char)text[i];
         }
-        text += comment > 0 ? comment : line;
+        text += span;
     }
     file->bytes = to;
 }
 
 static bool is_shortened(const char *name)
 {
-    const char *dot = strrchr(name, '.');
-    return dot != NULL && (strcmp(dot, ".js") == 0 || strcmp(dot, ".css") == 0);
+    return ends_with(name, ".js") || ends_with(name, ".css");
 }
 
 static void digest_of(const struct file *files, size_t count, char hex_out[DIGEST_HEX + 1])
