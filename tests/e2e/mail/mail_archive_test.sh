@@ -9,7 +9,7 @@ serve --seed 7 --quota off --auto-consent --mailbox "$user=$messages" --token to
 post() { curl -sSf -X POST -H 'Content-Type: application/json' -d "$2" "$origin/_cloud/$1" >/dev/null; }
 # The cloud has no quota here, and so we need none of our own.
 fast=(--set governor.gmail.window_units=0)
-t() { timeout 60 "$tidemark" --home "$dir/home" "${fast[@]}" "$@"; }
+t() { timeout 150 "$tidemark" --home "$dir/home" "${fast[@]}" "$@"; }
 labels() { ask "$api/messages/$1?format=minimal" | jq -r '.labelIds[]?' | sort | tr '\n' ' '; }
 on_server() { ask "$api/messages/$1?format=minimal" >/dev/null 2>&1; }
 stats() { curl -sS "$origin/_cloud/stats" | jq ".users.\"$user\""; }
@@ -174,7 +174,7 @@ t mail archive older_than:3y --limit 5 --mode trash --yes --json >"$dir/out" 2>"
 nothing_lost "at the end"
 
 # ---- scopes: sync asks for reading, the rest when it is needed
-t2() { timeout 60 "$tidemark" --home "$dir/scoped" "${fast[@]}" "$@"; }
+t2() { timeout 150 "$tidemark" --home "$dir/scoped" "${fast[@]}" "$@"; }
 printf '#!/bin/sh\nexec curl -sSL -o /dev/null "$1"\n' >"$dir/browser"
 chmod +x "$dir/browser"
 sign_in() {
