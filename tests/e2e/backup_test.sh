@@ -72,6 +72,10 @@ aside=$(find "$dir/home" -maxdepth 1 -name 'archive.before-*')
 [ -n "$aside" ] && [ "$(rows "$aside")" = "$before" ] || fail "the former archive is not kept"
 grep -qF "$aside" "$dir/out" || fail "it is not said where it is: $(cat "$dir/out")"
 [ "$(find "$dir/home" -maxdepth 1 -name 'state.db.before-*' | wc -l)" -eq 1 ] || fail "the former ledger is not kept"
+for _ in 1 2 3; do # at once, and each home is set aside under a name of its own
+    t home restore "$dir/copy" --replace >"$dir/out" 2>&1 || fail "restore --replace again: $(cat "$dir/out")"
+done
+[ "$(find "$dir/home" -maxdepth 1 -name 'archive.before-*' | wc -l)" -eq 4 ] || fail "former archives: $(find "$dir/home" -maxdepth 1)"
 t home restore "$dir/home" >"$dir/out" 2>&1 && fail "a home restored from itself"
 t home restore "$dir/nowhere" >"$dir/out" 2>&1 && fail "restored from nowhere"
 mkdir "$dir/empty"

@@ -94,7 +94,7 @@ static tide_status mark_read(struct restoring *self)
     char step[8] = "";
     tide_auto_buf text = tide_buf_in(cli->mem, 200);
     tide_status rc = tide_file_read(cli->world, self->pending, 200, &text, NULL);
-    self->number = cli->now_unix_ms / 1000;
+    self->number = cli->now_unix_ms; /* two restores in one second have two numbers */
     if (rc == TIDE_OK && sscanf(tide_buf_cstr(&text), "%7s %" SCNu64, step, &self->number) == 2)
         self->moving = strcmp(step, "move") == 0;
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
