@@ -172,6 +172,12 @@ export class List {
     if (awaited && !this.moves) this.reveal()
   }
 
+  /** Whether the mark is wholly in view. */
+  sees() {
+    const top = this.place * this.row_px
+    return this.place >= 0 && top >= this.top && top + this.row_px <= this.top + this.height
+  }
+
   /** Moves the view as far as it takes to see the mark; `settle` then shows it. */
   reveal() {
     const top = this.place * this.row_px
@@ -204,11 +210,13 @@ export class List {
   fit() {
     const height = this.element.clientHeight
     if (height === 0) return
+    const seen = this.sees()
     this.height = height
     this.last = this.element.scrollTop // it may have been out of the page
     const row_px = parseFloat(getComputedStyle(this.element).getPropertyValue('--row')) || 32
     this.top *= row_px / this.row_px
     this.row_px = row_px
+    if (seen) this.reveal() // also at the lower edge of a view that became smaller
     this.settle()
   }
 

@@ -112,13 +112,17 @@ def a_link_leads_to_its_row(stage, page):
         paired(page)
 
     def marked_in_view():
-        return page.script("const row = document.querySelector('.mrow.marked').getBoundingClientRect(); return document.elementFromPoint(row.left + 200, row.top + 9)?.closest('.mrow.marked') !== null")
+        return page.script("const row = document.querySelector('.mrow.marked').getBoundingClientRect(); return Boolean(document.elementFromPoint(row.left + 200, row.top + 9)?.closest('.mrow.marked'))")
     stage.box.opened.clear()
     opened(INBOX + f"?m={USER}/m55")
     until(lambda: page.marked_place() == 56 and marked_in_view(), "a row that comes before its message")
     stage.box.opened.set()
     page.reads("Words of m55.")
     assert page.marked_place() == 56 and marked_in_view()
+    width, height = page.script("return [innerWidth, innerHeight]")
+    page.size(width, height - 200)
+    until(lambda: page.script("return innerHeight") == height - 200 and marked_in_view(), "it was in view, and stays there in a smaller window")
+    page.size(width, height)
     opened(INBOX + f"?m={USER}/m1700")
     page.reads("Words of m1700.")
     until(lambda: page.marked_place() == 1701, "its row is marked")
@@ -261,7 +265,7 @@ def images_links_and_attachments(stage, page):
         assert files.read("plan (2).pdf") == b"%PDF-att/3"
     page.go(INBOX + f"?m={USER}/m24", "Inbox")
     page.sees("2 remote images not loaded.", ".remote")  # agreed to for one message only
-    until(lambda: page.script("return document.querySelector('iframe.mail')?.contentDocument?.querySelector('a') !== null"), "a link")
+    until(lambda: page.script("return Boolean(document.querySelector('iframe.mail')?.contentDocument?.querySelector('a'))"), "a link")
     page.script("document.querySelector('iframe.mail').contentDocument.querySelector('a').click()")
     until(lambda: page.count("#write-to") == 1 and page.find("#write-to").get_attribute("value") == "crew@harbour.example", "mailto composes")
     assert page.find("#write-subject").get_attribute("value") == "Crew"
