@@ -67,7 +67,7 @@ timed() { # LOG COMMAND...: seconds, and seconds of CPU, in $took
     { time "$@" >"$log" 2>&1; } 2>"$dir/time" || { tail -n 20 "$log" >&2; exit 1; }
     read -r -a took < <(awk '{print $1, $2 + $3}' "$dir/time")
 }
-bytes_in() { du -sb "$@" | awk '{sum += $1} END {print sum}'; }
+bytes_in() { du -sb "$@" | awk '{sum += $1} END {printf "%.0f", sum}'; }
 raw=$(bytes_in "$dir/mail")
 timed "$dir/notmuch.log" notmuch new
 theirs=("${took[@]}")
