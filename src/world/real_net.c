@@ -357,7 +357,8 @@ int net_on_begin(void *arg, char *local_ip, char *remote_ip, int local_port, int
 
 void real_net_wake(struct real_net *net)
 {
-    if (net == NULL || __atomic_exchange_n(&net->wake_pending, 1, __ATOMIC_SEQ_CST) != 0)
+    if (net == NULL || __atomic_load_n(&net->multi, __ATOMIC_ACQUIRE) == NULL ||
+        __atomic_exchange_n(&net->wake_pending, 1, __ATOMIC_SEQ_CST) != 0)
         return;
     (void)curl_multi_wakeup(net->multi); /* sticky: the next poll sees it */
 }
@@ -621,12 +622,31 @@ static void call_clear(struct net_call *call)
     call->code = CURLE_OK;
 }
 
+/* libcurl is started by the first call: most processes make none, and it costs milliseconds.  The
+ * caller holds the lock. */
+static tide_status multi_start(struct real_net *net)
+{
+    if (net->multi != NULL)
+        return TIDE_OK;
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) /* counted by libcurl */
+        return TIDE_NO_MEMORY;
+    CURLM *multi = curl_multi_init();
+    if (multi == NULL) {
+        curl_global_cleanup();
+        return TIDE_NO_MEMORY;
+    }
+    (void)curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, (long)TIDE_CONNECTIONS_KEPT_MAX);
+    (void)curl_multi_setopt(multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
+    __atomic_store_n(&net->multi, multi, __ATOMIC_RELEASE);
+    return TIDE_OK;
+}
+
 tide_status net_call_take(struct real_net *net, struct net_call **call_out, tide_error *err)
 {
     real_lock(&net->lock);
-    tide_status rc = net->stopping                        ? TIDE_STOPPED
-                     : net->calls_count >= TIDE_CALLS_MAX ? TIDE_FULL
-                                                          : TIDE_OK;
+    const tide_status rc = net->stopping                        ? TIDE_STOPPED
+                           : net->calls_count >= TIDE_CALLS_MAX ? TIDE_FULL
+                                                                : multi_start(net);
     struct net_call *call = NULL;
     if (rc == TIDE_OK) {
         net->calls_count++;
@@ -641,6 +661,8 @@ tide_status net_call_take(struct real_net *net, struct net_call **call_out, tide
         return tide_error_set(err, rc, "the network is shut down");
     if (rc == TIDE_FULL)
         return tide_error_set(err, rc, "%d calls are running already", TIDE_CALLS_MAX);
+    if (rc != TIDE_OK)
+        return tide_error_set(err, rc, "no memory for the network");
     if (call == NULL)
         call = call_new(net);
     if (call == NULL) {
@@ -706,19 +728,10 @@ tide_status net_call_submit(struct net_call *call, tide_error *err)
 
 tide_status real_net_new(struct real_world *real, struct real_net **net_out, tide_error *err)
 {
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) /* counted by libcurl */
-        return tide_error_set(err, TIDE_NO_MEMORY, "cannot start the HTTP library");
     struct real_net *net = real_mem_new(real, sizeof *net);
-    CURLM *multi = net == NULL ? NULL : curl_multi_init();
-    if (multi == NULL) {
-        real_mem_free(real, net, sizeof *net);
-        curl_global_cleanup();
+    if (net == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the network");
-    }
     net->real = real;
-    net->multi = multi;
-    (void)curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, (long)TIDE_CONNECTIONS_KEPT_MAX);
-    (void)curl_multi_setopt(multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
     TIDE_ASSERT(pthread_mutex_init(&net->lock, NULL) == 0);
     TIDE_ASSERT(real_cond_init(&net->calls_gone));
     *net_out = net;
@@ -746,11 +759,13 @@ void real_net_free(struct real_net *net)
         net->idle = call->link;
         call_free(call);
     }
-    TIDE_ASSERT(curl_multi_cleanup(net->multi) == CURLM_OK);
+    if (net->multi != NULL) {
+        TIDE_ASSERT(curl_multi_cleanup(net->multi) == CURLM_OK);
+        curl_global_cleanup();
+    }
     (void)pthread_cond_destroy(&net->calls_gone);
     (void)pthread_mutex_destroy(&net->lock);
     real_mem_free(real, net, sizeof *net);
-    curl_global_cleanup();
 }
 
 void real_net_stats(tide_world *world, struct real_net_stats *stats_out)

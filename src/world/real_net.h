@@ -99,7 +99,7 @@ struct net_call {
 
 struct real_net {
     struct real_world *real;
-    CURLM *multi;
+    CURLM *multi; /* NULL until the first call; set under the lock, read without it by who wakes */
     tide_thread *thread;
     int wake_pending;            /* atomic (RNET4) */
     struct real_net_stats stats; /* atomics */

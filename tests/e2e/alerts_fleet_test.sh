@@ -8,7 +8,7 @@ start_cloud --seed 3 --mailbox "$user=10" --token tok="$user"
 export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=60000 TIDEMARK_LEDGER_URL=$url
 post_office box
 rows() { psql -qAtX "$url" -c "$1"; }
-at() { timeout 60 "$tidemark" --home "$dir/$1" "${@:2}"; }
+at() { timeout 150 "$tidemark" --home "$dir/$1" "${@:2}"; }
 for name in home two three; do
     at "$name" alerts setup --to ops@example.com --server "smtp://127.0.0.1:$port" >/dev/null || fail "setup $name"
 done

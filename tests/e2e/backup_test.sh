@@ -11,7 +11,7 @@ serve --seed 7 --quota off --mailbox "$user=1" --token "$token=$user" --site "$s
 t() {
     local home=$1
     shift
-    timeout 60 "$tidemark" --home "$dir/$home" "$@"
+    timeout 150 "$tidemark" --home "$dir/$home" "$@"
 }
 for i in $(seq 30); do
     printf 'From a@b Thu Jan  1 00:00:00 2015\nFrom: a@b\nTo: %s\nSubject: number %d\nMessage-ID: <%d@b>\nDate: Thu, 1 Jan 2015 00:00:%02d +0000\n\nbody %d\n\n' \
@@ -83,7 +83,7 @@ t other restore "$dir/empty" >"$dir/out" 2>&1 && fail "restored from an empty di
 [ -e "$dir/other/state.db" ] && fail "something was made of nothing"
 
 # ---- XDG homes
-xdg() { env -u TIDEMARK_HOME HOME="$dir/xdg" XDG_STATE_HOME="$dir/xdg/s" XDG_DATA_HOME="$dir/xdg/d" XDG_CONFIG_HOME="$dir/xdg/c" timeout 60 "$tidemark" "$@"; }
+xdg() { env -u TIDEMARK_HOME HOME="$dir/xdg" XDG_STATE_HOME="$dir/xdg/s" XDG_DATA_HOME="$dir/xdg/d" XDG_CONFIG_HOME="$dir/xdg/c" timeout 150 "$tidemark" "$@"; }
 mkdir "$dir/xdg"
 xdg restore "$dir/copy" >"$dir/out" 2>&1 || fail "restore into XDG directories: $(cat "$dir/out")"
 [ -f "$dir/xdg/s/tidemark/state.db" ] && [ -f "$dir/xdg/c/tidemark/config.yaml" ] || fail "XDG places: $(find "$dir/xdg" -type f)"

@@ -26,7 +26,7 @@ ends 0 --json
 [ "$(jq -r .next.command "$dir/out")" = 'account add gmail EMAIL' ] || fail "$(cat "$dir/out")"
 
 # ---- mail that was imported before any sign-in, as from Takeout: what is there, and the sign-in as the next step
-imported() { timeout 60 "$tidemark" --home "$dir/imported" "$@" >"$dir/out" 2>"$dir/err" || fail "tidemark $* ended with $?: $(cat "$dir/out" "$dir/err")"; }
+imported() { timeout 150 "$tidemark" --home "$dir/imported" "$@" >"$dir/out" 2>"$dir/err" || fail "tidemark $* ended with $?: $(cat "$dir/out" "$dir/err")"; }
 printf 'From: b@example.org\r\nSubject: one\r\n\r\nharbour\r\n' >"$dir/one.eml"
 printf 'From: b@example.org\r\nSubject: two\r\n\r\nharbour\r\n' >"$dir/two.eml"
 imported mail import "$dir/one.eml" "$dir/two.eml" --account bob@example.com
@@ -43,7 +43,7 @@ for names in '' bob@example.com; do
     grep -qx 'bob@example.com' "$dir/out" && grep -qF '  stored     2 messages' "$dir/out" && grep -qF 'account add gmail bob@example.com' "$dir/out" ||
         fail "mail status $names after an import: $(cat "$dir/out")"
 done
-timeout 60 "$tidemark" --home "$dir/imported" mail status eve@example.com >"$dir/out" 2>&1 && fail "an account that is nowhere: $(cat "$dir/out")"
+timeout 150 "$tidemark" --home "$dir/imported" mail status eve@example.com >"$dir/out" 2>&1 && fail "an account that is nowhere: $(cat "$dir/out")"
 imported account add gmail bob@example.com --endpoint "$origin" --bearer tob
 imported
 grep -qxF '  tidemark mail sync' "$dir/out" && grep -q 'was not synced yet' "$dir/out" || fail "after the sign-in: $(cat "$dir/out")"

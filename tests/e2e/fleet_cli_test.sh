@@ -32,7 +32,7 @@ sql() { "$psql" -qXAt -h "$server" -U postgres -d "$database" -v ON_ERROR_STOP=1
 run() {
     local want=$1 code
     shift
-    out=$(timeout 60 "$tidemark" --home "$dir/home" "$@" 2>"$dir/err")
+    out=$(timeout 150 "$tidemark" --home "$dir/home" "$@" 2>"$dir/err")
     code=$?
     err=$(cat "$dir/err")
     line="tidemark $*"

@@ -8,7 +8,7 @@ export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=60000 TIDEMARK_FLEET_LEASE=3s TIDEMA
 on() { # HOME ARGUMENT...
     local home=$1
     shift
-    timeout 60 "$tidemark" --home "$dir/$home" --ledger "$url" "$@"
+    timeout 150 "$tidemark" --home "$dir/$home" --ledger "$url" "$@"
 }
 declare -A pages
 member() { # HOME: `tidemark serve` there

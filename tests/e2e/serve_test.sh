@@ -31,7 +31,7 @@ ends 0 open --address
 # ---- a home has one of them, a port too
 ends 1 serve --listen 127.0.0.1:0
 grep -q 'one .tidemark serve' "$dir/err" || fail "a second one: $(cat "$dir/err")"
-timeout 60 "$tidemark" --home "$dir/other" serve --listen "${page#http://}" >"$dir/out" 2>"$dir/err"
+timeout 150 "$tidemark" --home "$dir/other" serve --listen "${page#http://}" >"$dir/out" 2>"$dir/err"
 [ $? -eq 1 ] && grep -q 'another port' "$dir/err" || fail "a taken port: $(cat "$dir/err")"
 ends 2 serve --listen 0.0.0.0:7433
 ends 2 serve --listen 127.0.0.1:70000

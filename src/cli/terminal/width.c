@@ -15,6 +15,8 @@ unsigned cli_char_width(tide_text text, size_t *bytes_out)
     *bytes_out = bytes == 0 ? 1 : bytes;
     if (bytes == 0)
         return 1;
+    if (bytes == 1)
+        return 1; /* without GLib, which is loaded when it is needed */
     const gunichar c = g_utf8_get_char(text.data);
     return g_unichar_iszerowidth(c) ? 0 : g_unichar_iswide(c) ? 2 : 1;
 }

@@ -282,9 +282,7 @@ static void broken_gather(tide_archive *archive, struct tide_reader *reader)
     tide_lock_drop(archive->world, archive->lock);
 }
 
-tide_status tide_archive_broken(tide_archive *archive,
-                                void (*visit)(const char *shard, tide_status rc, const char *why,
-                                              void *arg),
+static tide_status broken_visit(tide_archive *archive, bool open, tide_broken_visit *visit,
                                 void *arg, tide_error *err)
 {
     tide_auto_reader *reader = NULL;
@@ -294,13 +292,25 @@ tide_status tide_archive_broken(tide_archive *archive,
     for (struct tide_shard *shard = NULL;
          rc == TIDE_OK &&
          (shard = tide_shards_next(&reader->shards, TIDE_OLDEST_FIRST, shard)) != NULL;) {
-        rc = tide_shards_open(&reader->shards, shard, err);
+        rc = open ? tide_shards_open(&reader->shards, shard, err) : TIDE_OK;
         if (rc == TIDE_NOT_FOUND)
             rc = TIDE_OK;
         if (shard->broken[0] != '\0')
             visit(shard->name, shard->broken_rc, shard->broken, arg);
     }
     return rc;
+}
+
+tide_status tide_archive_broken(tide_archive *archive, tide_broken_visit *visit, void *arg,
+                                tide_error *err)
+{
+    return broken_visit(archive, true, visit, arg, err);
+}
+
+tide_status tide_archive_broken_met(tide_archive *archive, tide_broken_visit *visit, void *arg,
+                                    tide_error *err)
+{
+    return broken_visit(archive, false, visit, arg, err);
 }
 
 static tide_status shard_state(struct tide_shard *shard, struct tide_shard_state *state_out,

@@ -446,10 +446,12 @@ tide_status tide_archive_gone_ids(tide_archive *archive, uint32_t shard,
                                   tide_error *err);
 /* For an archive opened read_only: the shards that cannot be read, with the reason.  All other
  * functions skip them. */
-tide_status tide_archive_broken(tide_archive *archive,
-                                void (*visit)(const char *shard, tide_status rc, const char *why,
-                                              void *arg),
-                                void *arg, tide_error *err);
+typedef void tide_broken_visit(const char *shard, tide_status rc, const char *why, void *arg);
+tide_status tide_archive_broken(tide_archive *archive, tide_broken_visit *visit, void *arg,
+                                tide_error *err);
+/* Opens none for that: visits those of them that calls have met so far. */
+tide_status tide_archive_broken_met(tide_archive *archive, tide_broken_visit *visit, void *arg,
+                                    tide_error *err);
 /* Looks for new and removed shards.  TIDE_NOT_FOUND: the archive itself was removed. */
 tide_status tide_archive_look(tide_archive *archive, tide_error *err);
 /* The same for everything that is kept open for calls to come, and closes what was replaced, moved or

@@ -414,6 +414,12 @@ tide_status mail_home_broken(struct cli *cli, tide_archive *archive)
     return tide_archive_broken(archive, broken_shard, cli, &cli->err);
 }
 
+tide_status mail_home_broken_met(struct cli *cli, tide_archive *archive)
+{
+    broken_begin(cli);
+    return tide_archive_broken_met(archive, broken_shard, cli, &cli->err);
+}
+
 bool mail_home_pass(struct cli *cli, const char *email, size_t archives, tide_status rc)
 {
     if (archives < 2 || rc == TIDE_OK || rc == TIDE_NO_MEMORY || rc == TIDE_CANCELED)

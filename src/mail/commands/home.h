@@ -100,6 +100,9 @@ tide_status mail_settings_files(const char *config_path, tide_mem *mem,
 /* Names the unreadable shards, on standard error and in the JSON; the command
  * then ends with CLI_EXIT_BAD_ITEMS. */
 tide_status mail_home_broken(struct cli *cli, tide_archive *archive);
+/* The same for a page of a list that goes on: only those that the page met.  Opening the others would
+ * take longer than the page. */
+tide_status mail_home_broken_met(struct cli *cli, tide_archive *archive);
 /* For a command that reads the archives of all accounts, of which there are so many, and could not open
  * that of `email`: names it in the same way, forgets the failure and returns true, so that one directory
  * does not hide all others.  False: the command fails, as with a single archive. */

@@ -286,7 +286,7 @@ static tide_status source_search(struct finding *finding, size_t index)
         rc = cli_fail(cli, finding->rc, "Use a smaller --limit.", "out of memory");
     rc = rc == TIDE_OK ? finding->rc : rc;
     if (rc == TIDE_OK && !passed)
-        rc = mail_home_broken(cli, archive);
+        rc = source->more ? mail_home_broken_met(cli, archive) : mail_home_broken(cli, archive);
     if (rc == TIDE_OK && source->more && finding->search.ranked)
         (void)snprintf(source->after, sizeof source->after, "%s", tide_buf_cstr(&next));
     tide_buf_done(&next);

@@ -48,10 +48,10 @@ grep -q 'harbour master' "$dir/out" && grep -q telegram "$dir/out" || fail "othe
 # ---- what is there stays, and is named; with --replace it is kept beside
 mkdir -p "$dir/second"
 echo 'models: {fast: a, better: b}' >"$dir/second/assistant.yaml"
-timeout 60 "$tidemark" --home "$dir/second" restore "$dir/copy" >"$dir/out" 2>&1 || fail "second: $(cat "$dir/out")"
+timeout 150 "$tidemark" --home "$dir/second" restore "$dir/copy" >"$dir/out" 2>&1 || fail "second: $(cat "$dir/out")"
 grep -q 'second/assistant.yaml is kept' "$dir/out" && grep -q 'fast: a' "$dir/second/assistant.yaml" || fail "not kept: $(cat "$dir/out")"
 [ -e "$dir/second/brief.md" ] || fail "second: $(find "$dir/second")"
-timeout 60 "$tidemark" --home "$dir/second" restore "$dir/copy" --replace >"$dir/out" 2>&1 || fail "replace: $(cat "$dir/out")"
+timeout 150 "$tidemark" --home "$dir/second" restore "$dir/copy" --replace >"$dir/out" 2>&1 || fail "replace: $(cat "$dir/out")"
 cmp -s "$yaml" "$dir/second/assistant.yaml" && grep -q 'fast: a' "$dir/second"/assistant.yaml.before-* || fail "replace: $(find "$dir/second")"
 
 # ---- every state that a crash between two renames can leave
@@ -65,7 +65,7 @@ for state in 0 1 2; do
     echo 'move 77' >"$home/restore.pending"
     [ "$state" -lt 1 ] || mv "$home/prompts/deep/draft.md" "$home/prompts/deep/draft.md.before-77"
     [ "$state" -lt 2 ] || mv "$home/config.restoring/"$'prompts\x1fdeep\x1fdraft.md' "$home/prompts/deep/draft.md"
-    timeout 60 "$tidemark" --home "$home" restore "$dir/copy" >"$dir/out" 2>&1 || fail "state $state: $(cat "$dir/out")"
+    timeout 150 "$tidemark" --home "$home" restore "$dir/copy" >"$dir/out" 2>&1 || fail "state $state: $(cat "$dir/out")"
     cmp -s "$dir/copy/config/prompts/deep/draft.md" "$home/prompts/deep/draft.md" || fail "state $state: the prompt"
     grep -q former "$home/prompts/deep/draft.md.before-77" || fail "state $state: the former prompt: $(find "$home")"
     [ ! -e "$home/config.restoring" ] || fail "state $state: remains: $(find "$home")"

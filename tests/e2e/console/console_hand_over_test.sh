@@ -10,7 +10,7 @@ lost=sc-domain:lost.example
 
 start_cloud --seed 7 --clock "$(date +%s)000" --mailbox "$user=1" --token "$token=$user" --token tok-bob=bob@example.com \
     --site "$one=$user,rows=40" --site "$two=$user,rows=5" --site "$lost=bob@example.com,rows=5"
-t() { timeout 60 "$tidemark" --home "$dir/home" --set governor.console.site_units=0 "$@"; }
+t() { timeout 150 "$tidemark" --home "$dir/home" --set governor.console.site_units=0 "$@"; }
 # Every batch takes two seconds, and the one that has the home needs many, one after another: it asks
 # for one row at a time.
 slow() { curl -sSf -X POST -d '{"method":"batch","fault":"latency","ms":2000}' "$origin/_cloud/faults" >/dev/null || fail "faults"; }

@@ -6,7 +6,7 @@ site=sc-domain:example.com
 token=tok-3fd7a204
 
 serve --seed 7 --quota off --mailbox "$user=1" --token "$token=$user" --site "$site=$user,rows=3"
-t() { timeout 60 "$tidemark" --home "$dir/home" --set alerts.queue_full_after=1s "$@"; }
+t() { timeout 150 "$tidemark" --home "$dir/home" --set alerts.queue_full_after=1s "$@"; }
 alerts() { t alerts --json | jq -r '[.alerts[] | "\(.condition) \(.account)"] | join(",")'; }
 
 t account add console "$site" --endpoint "$origin" --bearer "$token" >/dev/null || fail "account add"

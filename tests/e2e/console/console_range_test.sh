@@ -5,7 +5,7 @@ site=sc-domain:example.com
 token=tok-2f6d1a90
 
 serve --seed 7 --quota off --mailbox "$user=1" --token "$token=$user" --site "$site=$user,rows=3"
-t() { timeout 60 "$tidemark" --home "$dir/$home" --set governor.console.site_units=0 "$@"; }
+t() { timeout 150 "$tidemark" --home "$dir/$home" --set governor.console.site_units=0 "$@"; }
 add() { t account add console "$site" --endpoint "$origin" --bearer "$token" >/dev/null || fail "account add"; }
 series() { t console status --json | jq -r ".series[0].$1"; }
 rule() { curl -sSf -X POST -H 'Content-Type: application/json' -d "$1" "$origin/_cloud/faults" >/dev/null; }

@@ -13,7 +13,7 @@ serve "${both[@]}" --site "$lost=$user,rows=3"
 first=$origin
 serve "${both[@]}" --site "$lost=bob@example.com,rows=3"
 second=$origin
-t() { timeout 60 "$tidemark" --home "$dir/$home" --set governor.console.site_units=0 "$@"; }
+t() { timeout 150 "$tidemark" --home "$dir/$home" --set governor.console.site_units=0 "$@"; }
 file() { echo "$dir/$home/archive/console/sc-domain%3A${1#sc-domain:}.db"; }
 days() { sqlite3 "$(file "$1")" "SELECT count(*) FROM day WHERE final"; }
 lose_a_day() { sqlite3 "$(file "$1")" "DELETE FROM day WHERE date = (SELECT min(date) FROM day)" || fail "sqlite3"; }

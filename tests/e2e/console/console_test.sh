@@ -130,7 +130,7 @@ sqlite3 "$dir/rough/archive/console/sc-domain%3Aexample.com.db" \
 home=halted
 t account add console "$domain" --endpoint "$origin" --bearer "$token" >/dev/null || fail "account add"
 rule '{"method":"webmasters.searchanalytics.query","count":1,"after":20,"fault":"403"}'
-timeout 60 "$tidemark" --home "$dir/halted" --set governor.console.site_units=0 console backfill "$domain" $days --rows 90 --quiet >"$dir/out" 2>"$dir/err"
+timeout 150 "$tidemark" --home "$dir/halted" --set governor.console.site_units=0 console backfill "$domain" $days --rows 90 --quiet >"$dir/out" 2>"$dir/err"
 code=$?
 quiet
 if [ $code -ne 1 ] && [ $code -ne 4 ]; then fail "a refused page ends with $code: $(cat "$dir/err")"; fi
@@ -207,10 +207,10 @@ serve --seed 7 --quota off --clock $(((now - 25 * 86400) * 1000)) \
     --mailbox "$user=1" --token "$token=$user" --site "$domain=$user,rows=250"
 late=$origin origin=$early
 t account add console "$domain" --endpoint "$late" --bearer "$token" >/dev/null || fail "account add"
-timeout 60 "$tidemark" --home "$dir/late" console backfill "$domain" --from "$(date -u -d "@$((now - 9 * 86400))" +%F)" --quiet >"$dir/out" 2>&1 ||
+timeout 150 "$tidemark" --home "$dir/late" console backfill "$domain" --from "$(date -u -d "@$((now - 9 * 86400))" +%F)" --quiet >"$dir/out" 2>&1 ||
     fail "a late server: $(cat "$dir/out")"
 clock "$late" $((now * 1000))
-timeout 60 "$tidemark" --home "$dir/late" console sync "$domain" --quiet >"$dir/out" 2>&1 || fail "after a late server: $(cat "$dir/out")"
+timeout 150 "$tidemark" --home "$dir/late" console sync "$domain" --quiet >"$dir/out" 2>&1 || fail "after a late server: $(cat "$dir/out")"
 empty=$(sqlite3 "$dir/late/archive/console/sc-domain%3Aexample.com.db" "SELECT count(*) FILTER (WHERE rows = 0) || ' of ' || count(*) FROM day")
 case $empty in '0 of '[6-9]) ;; *) fail "empty days after a late server: $empty" ;; esac
 
@@ -223,7 +223,7 @@ cmp -s "$dir/rows" "$dir/again.rows" || fail "rows were forgotten: $(wc -l <"$di
 
 # ---- a token that is refused
 curl -sSf -X POST -H 'Content-Type: application/json' -d "{\"user\":\"$user\"}" "$origin/_cloud/token/revoke" >/dev/null
-timeout 60 "$tidemark" --home "$dir/quiet" console sync --quiet >"$dir/out" 2>"$dir/err"
+timeout 150 "$tidemark" --home "$dir/quiet" console sync --quiet >"$dir/out" 2>"$dir/err"
 code=$?
 [ $code -eq 4 ] || fail "a refused token ends with $code: $(cat "$dir/err")"
 grep -q 'account add console' "$dir/err" || fail "no command that repairs it: $(cat "$dir/err")"

@@ -36,7 +36,7 @@ for folder, name in itertools.product(folders, names):
         with open(full, "w") as file:
             file.write(full)
 PY
-t() { timeout 60 "$tidemark" --home "$dir/home" "$@"; }
+t() { timeout 150 "$tidemark" --home "$dir/home" "$@"; }
 t account add onedrive us@example.com --endpoint $api --bearer us >/dev/null || fail "account add"
 t drive add "$dir/tree" --name us >/dev/null || fail "drive add"
 # ours: the files that a sync would send, with the rules that the drive has now.

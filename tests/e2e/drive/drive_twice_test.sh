@@ -23,7 +23,7 @@ same_trees "three syncs at once"
 [ "$(calls graph.upload.put)" -le 20 ] || fail "sent twice: $(calls graph.upload.put)"
 
 # ---- a second home for the same folder: its marker says that it is taken
-second() { timeout 60 "$tidemark" --home "$dir/home2" "$@" >"$dir/out" 2>"$dir/err"; }
+second() { timeout 150 "$tidemark" --home "$dir/home2" "$@" >"$dir/out" 2>"$dir/err"; }
 second account add onedrive "$user" --endpoint "$origin" --bearer tok || fail "an account of a second home"
 marker=$(cat "$one/.tidemark-root")
 second drive add "$one"

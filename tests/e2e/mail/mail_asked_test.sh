@@ -6,7 +6,7 @@
 serve --seed 7 --quota off --mailbox "$user=40" --token tok="$user"
 post() { curl -sSf -X POST -d "$2" "$origin/_cloud/$1" >/dev/null || fail "$1 $2"; }
 label() { post mail/label "{\"user\":\"$user\",\"ids\":[\"$1\"],\"add\":[\"$2\"]}"; }
-t() { timeout 60 "$tidemark" --home "$dir/home" --set governor.gmail.window_units=0 "$@"; }
+t() { timeout 150 "$tidemark" --home "$dir/home" --set governor.gmail.window_units=0 "$@"; }
 in_inbox() {
     curl -sSf -H 'Authorization: Bearer tok' "$origin/gmail/v1/users/me/messages/$1?format=minimal" |
         jq -e '.labelIds // [] | index("INBOX")' >/dev/null

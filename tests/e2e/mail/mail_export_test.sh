@@ -3,7 +3,7 @@
 # earlier one, has each message once, and one damaged message does not end it (M17).
 . "$(dirname "$0")/../stage.sh"
 start_cloud --seed 7 --mailbox "$user=40" --token tok-1="$user"
-t() { timeout 60 "$tidemark" --home "$dir/home" --set governor.gmail.window_units=0 "$@"; }
+t() { timeout 150 "$tidemark" --home "$dir/home" --set governor.gmail.window_units=0 "$@"; }
 sign_in "$user" tok-1
 t mail sync --quiet >/dev/null || fail "sync"
 messages=$(t mail search in:anywhere --limit 100 --json | jq '.messages | length')

@@ -178,7 +178,7 @@ cmp -s "$dir/measure" "$dir/one.content" || fail "not the same by a worker: $(di
 wait_owner "$carol" "$one_pid"
 "$tidemark" --home "$dir/two" --ledger "$far" $lease worker >"$dir/two.log" 2>&1 &
 two_pid=$!
-timeout 60 "$tidemark" --home "$dir/watcher" --ledger "$far" $lease mail sync "$bob" --quiet >"$dir/out" 2>&1 || fail "bob: $(cat "$dir/out")"
+timeout 150 "$tidemark" --home "$dir/watcher" --ledger "$far" $lease mail sync "$bob" --quiet >"$dir/out" 2>&1 || fail "bob: $(cat "$dir/out")"
 [ "$(content two "$bob" | wc -l)" -eq 60 ] || fail "bob: $(content two "$bob" | wc -l)"
 [ "$(owner "$carol")" = "$(hostname), process $one_pid" ] || fail "carol went from hand to hand"
 
@@ -187,7 +187,7 @@ deliver "$ada" 1
 deliver "$carol" 1
 strike "$one_pid" || fail "the first had ended: $(cat "$dir/one.log")"
 one_pid=
-timeout 60 "$tidemark" --home "$dir/watcher" --ledger "$far" $lease mail sync "$carol" --quiet >"$dir/out" 2>&1 ||
+timeout 150 "$tidemark" --home "$dir/watcher" --ledger "$far" $lease mail sync "$carol" --quiet >"$dir/out" 2>&1 ||
     fail "carol after the death: $(cat "$dir/out" "$dir/two.log")"
 [ "$(content two "$carol" | wc -l)" -eq 121 ] || fail "carol by the second: $(content two "$carol" | wc -l)"
 wait_owner "$carol" "$two_pid"
@@ -203,7 +203,7 @@ wait "$watch_pid" || fail "ada when the first is back: $(cat "$dir/watch.out")"
 
 # A command in the worker's own directory hands over to it.
 home=one
-timeout 60 "$tidemark" --home "$dir/one" --ledger "$far" $lease mail sync "$ada" --quiet --json >"$dir/out" 2>&1 || fail "beside the worker: $(cat "$dir/out")"
+timeout 150 "$tidemark" --home "$dir/one" --ledger "$far" $lease mail sync "$ada" --quiet --json >"$dir/out" 2>&1 || fail "beside the worker: $(cat "$dir/out")"
 [ "$(jq .handed_over "$dir/out")" = true ] || fail "not handed over to the worker beside: $(cat "$dir/out")"
 
 # Workers that are asked to end put all jobs back and leave.

@@ -52,6 +52,7 @@ whole "all of it, after a sync"
 all=$(t mail search in:anywhere --limit 100 --json | jq '.messages | length')
 [ "$all" -eq "$messages" ] || fail "$all of $messages are found"
 n=$(count 2022)
+before=$(TZ=UTC t mail search in:anywhere before:2022 --limit 100 --json | jq '.messages | length')
 for bytes in 50 5000 30000; do
     truncate -s "$bytes" "$archive/2022.db"
     rm -f "$archive"/2022.db-*
@@ -59,8 +60,12 @@ for bytes in 50 5000 30000; do
     [ $? -eq 3 ] || fail "a search over a shard of $bytes bytes: exit code"
     [ "$(jq '.messages | length' "$dir/out")" -eq $((messages - n)) ] || fail "$bytes: $(jq '.messages | length' "$dir/out") are found"
     [ "$(jq -r '.broken[0].shard' "$dir/out")" = 2022 ] || fail "$bytes: the shard is not named: $(cat "$dir/out")"
-    t mail search in:anywhere >/dev/null 2>"$dir/err"
+    t mail search in:anywhere --limit 100 >/dev/null 2>"$dir/err"
     grep -q '2022.db cannot be read' "$dir/err" || fail "$bytes: not named: $(cat "$dir/err")"
+    # A page opens only the years that it shows, and the next one to see whether there is more.
+    t mail search in:anywhere --oldest-first --limit $((before - 1)) --json >"$dir/out" || fail "$bytes: the years before: $? $(jq -c .broken "$dir/out")"
+    t mail search in:anywhere --oldest-first --limit 1 --after "$(jq -r .next "$dir/out")" --json >"$dir/out"
+    [ $? -eq 3 ] && [ "$(jq -r '.broken[0].shard' "$dir/out")" = 2022 ] || fail "$bytes: the page before it: $(jq -c .broken "$dir/out")"
     id=$(sqlite3 "$archive/2023.db" 'SELECT gmail_id FROM message LIMIT 1')
     t mail show "$id" >/dev/null 2>&1
     [ $? -eq 3 ] || fail "$bytes: a message of another year is not shown"
@@ -82,7 +87,7 @@ sqlite3 "$archive/2022.db" "UPDATE shard SET account = 'bob@example.com'" || fai
 misses "foreign" "2022.db cannot be read.* Move the file"
 t mail verify >"$dir/out" 2>&1
 grep -q 'mail heal' "$dir/out" && fail "verify names heal for a foreign file: $(cat "$dir/out")"
-t mail search in:anywhere --json >"$dir/out" 2>/dev/null
+t mail search in:anywhere --limit 100 --json >"$dir/out" 2>/dev/null
 [[ "$(jq -r '.broken[0].remedy' "$dir/out")" = 'Move the file'* ]] || fail "search does not say what to do: $(cat "$dir/out")"
 for command in sync heal; do
     t mail "$command" --json >"$dir/out" 2>"$dir/err"

@@ -7,7 +7,7 @@ start_cloud --seed 12 --mailbox "$user=0" --token tok="$user"
 ask() { curl -sSf -H 'Authorization: Bearer tok' -H 'Content-Type: application/json' "$@"; }
 calls() { curl -sSf "$origin/_cloud/stats" | jq ".users.\"$user\".methods.\"gmail.users.$1\".calls // 0"; }
 # With Gmail's quota, as users have it: 100 units a second, and nearly none at the start.
-paced() { timeout 60 "$tidemark" --home "$dir/home" "$@" >"$dir/out" 2>&1 || fail "$*: $(cat "$dir/out")"; }
+paced() { timeout 150 "$tidemark" --home "$dir/home" "$@" >"$dir/out" 2>&1 || fail "$*: $(cat "$dir/out")"; }
 # more METHOD BEFORE MAX: so many calls more than before at most.
 more() {
     local count=$(($(calls "$1") - $2))

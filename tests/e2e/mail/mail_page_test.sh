@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../stage.sh"
 
 serve --seed 8 --quota off --clock 1794700000000 --mailbox "$user=3000,size=1000" --token tok="$user"
-t() { timeout 60 "$tidemark" --home "$dir/home" --set governor.gmail.window_units=0 "$@"; }
+t() { timeout 150 "$tidemark" --home "$dir/home" --set governor.gmail.window_units=0 "$@"; }
 db=$archive/2026.db
 sql() { sqlite3 "$db" "$1"; }
 export_to() {

@@ -58,7 +58,7 @@ held=$((messages - late))
 # ---- hostile and broken parts: a clear error, and nothing outside of the archive
 small=$dir/made/Takeout/Groups/chess@googlegroups.com/topics.mbox
 refuses() { # WHAT TEXT FILE
-    timeout 60 "$tidemark" --home "$dir/bad" mail import "$3" --account b@example.com >"$dir/out" 2>"$dir/err"
+    timeout 150 "$tidemark" --home "$dir/bad" mail import "$3" --account b@example.com >"$dir/out" 2>"$dir/err"
     [ $? -eq 1 ] || fail "$1 does not end with 1: $(cat "$dir/out" "$dir/err")"
     grep -q "$2" "$dir/err" || fail "$1: $(cat -v "$dir/err")"
 }
@@ -99,11 +99,11 @@ with zipfile.ZipFile(dir + '/bomb.zip', 'w', zipfile.ZIP_DEFLATED) as zip:
 P
 refuses "packed twice" 'has no mail in it' "$dir/nested.zip"
 refuses "a bomb" 'unpacks to more than' "$dir/bomb.zip"
-timeout 60 "$tidemark" --home "$dir/bad" mail import "$dir/paths.tgz" --account b@example.com --json >"$dir/out" || fail "odd paths: $(cat "$dir/out")"
+timeout 150 "$tidemark" --home "$dir/bad" mail import "$dir/paths.tgz" --account b@example.com --json >"$dir/out" || fail "odd paths: $(cat "$dir/out")"
 [ "$(jq .stored "$dir/out")" -eq 3 ] || fail "odd paths: $(cat "$dir/out")"
 [ -z "$(find "$dir" -name '*escape*')" ] && [ ! -e /tmp/escape ] && [ ! -e /escape.mbox ] || fail "a path led outside"
 gzip -c "$small" >"$dir/topics.mbox.gz"
-timeout 60 "$tidemark" --home "$dir/gz" mail import "$dir/topics.mbox.gz" --account b@example.com --json >"$dir/out" || fail "a single .gz"
+timeout 150 "$tidemark" --home "$dir/gz" mail import "$dir/topics.mbox.gz" --account b@example.com --json >"$dir/out" || fail "a single .gz"
 [ "$(jq .stored "$dir/out")" -eq 1 ] || fail "a single .gz: $(cat "$dir/out")"
 
 # ---- import, killed at any moment and begun again
@@ -117,11 +117,11 @@ for part in "$dir"/takeout-*-001.*; do
                 strike $import || true
             done
         fi
-        timeout 60 "$tidemark" --home "$dir/$home-${part##*.}" mail import "$part" --account "$user" --json >"$dir/out" 2>"$dir/err" ||
+        timeout 150 "$tidemark" --home "$dir/$home-${part##*.}" mail import "$part" --account "$user" --json >"$dir/out" 2>"$dir/err" ||
             fail "import of $part: $(cat "$dir/err")"
         [ $home = killed ] || { [ "$(jq .held "$dir/out")" -eq $held ] && [ "$(jq .stored "$dir/out")" -eq $((held + 1)) ]; } ||
             fail "import of $part: $(cat "$dir/out")"
-        timeout 60 "$tidemark" --home "$dir/$home-${part##*.}" mail search in:anywhere --limit 1000 --json |
+        timeout 150 "$tidemark" --home "$dir/$home-${part##*.}" mail search in:anywhere --limit 1000 --json |
             jq -r '.messages[].id' | sort >"$dir/$home-${part##*.}.ids"
     done
     cmp "$dir/plain-${part##*.}.ids" "$dir/killed-${part##*.}.ids" || fail "a killed import of $part is another one"

@@ -95,7 +95,7 @@ grep -q DAMAGED "$dir/out" || fail "damage is not named"
 
 # ---- a token that is refused
 curl -sSf -X POST -H 'Content-Type: application/json' -d "{\"user\":\"$user\"}" "$origin/_cloud/token/revoke" >/dev/null
-timeout 60 "$tidemark" --home "$dir/home" mail sync --quiet >"$dir/out" 2>"$dir/err"
+timeout 150 "$tidemark" --home "$dir/home" mail sync --quiet >"$dir/out" 2>"$dir/err"
 code=$?
 [ $code -eq 4 ] || fail "a refused token ends with $code: $(cat "$dir/err")"
 grep -q 'account add' "$dir/err" || fail "no command that repairs it: $(cat "$dir/err")"

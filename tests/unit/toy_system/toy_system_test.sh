@@ -99,9 +99,9 @@ cmp -s "$dir/home/archive/toy/large" "$dir/more/archive/toy/large" || fail "a fi
 [ "$(sqlite3 "$dir/more/archive/toy/rows.db" 'SELECT n FROM one')" = 7 ] || fail "no database in the copy"
 t account remove two >/dev/null 2>&1 || fail remove
 [ "$(t status --json | jq -c '[.accounts[].account]')" = '["one"]' ] || fail "removed: $(t status)"
-timeout 60 "$tidemark" --home "$dir/new" restore "$dir/copy" >"$dir/out" 2>&1 || fail "restore: $(cat "$dir/out")"
-[ "$(timeout 60 "$tidemark" --home "$dir/new" status --json | jq -c '[.accounts[] | [.account, .stored]]')" = "[[\"one\",$stored],[\"two\",0]]" ] ||
-    fail "restored: $(timeout 60 "$tidemark" --home "$dir/new" status)"
+timeout 150 "$tidemark" --home "$dir/new" restore "$dir/copy" >"$dir/out" 2>&1 || fail "restore: $(cat "$dir/out")"
+[ "$(timeout 150 "$tidemark" --home "$dir/new" status --json | jq -c '[.accounts[] | [.account, .stored]]')" = "[[\"one\",$stored],[\"two\",0]]" ] ||
+    fail "restored: $(timeout 150 "$tidemark" --home "$dir/new" status)"
 
 # ---- its tool, through `mcp`: calls run beside each other and the session, and can be canceled
 touch "$dir/hold"
