@@ -86,7 +86,10 @@ ends 1 account add gmail bob@example.com --endpoint "$away" --bearer tok-bob
 grep -qi 'certificate' "$dir/err" && grep -q "${away#*//}" "$dir/err" || fail "a certificate: $(cat "$dir/err")"
 # ... also when it is no longer good for an account that is there
 sqlite3 "$dir/home/state.db" "UPDATE mail_account SET endpoint = '$away' WHERE email = 'bob@example.com'" || fail "sqlite3"
-ends 5 mail sync bob@example.com --timeout 3s
+for patience in 3s 30s; do # a busy machine may need the second
+    ends 5 mail sync bob@example.com --timeout "$patience"
+    grep -qi 'certificate' "$dir/out" && break
+done
 grep -i "^bob@example.com: .*certificate" "$dir/out" | grep -q "${away#*//}" || fail "sync: $(cat "$dir/out")"
 ends 0 mail status bob@example.com
 grep -i 'failed.*certificate' "$dir/out" | grep -q "${away#*//}" || fail "status: $(cat "$dir/out")"

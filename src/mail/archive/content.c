@@ -16,7 +16,8 @@ struct tide_packer {
     tide_mem *mem;
     ZSTD_CCtx *compressor;
     ZSTD_DCtx *expander;
-    EVP_MD *sha256;
+    EVP_MD *
+        sha256; /* NULL until something is hashed: OpenSSL starts slowly, and a list hashes nothing */
     EVP_MD_CTX *hasher;
     tide_buf packed;
     char block[BLOCK_BYTES];
@@ -31,10 +32,8 @@ tide_status tide_packer_new(tide_mem *mem, int level, tide_packer **packer_out, 
     tide_buf_init(&packer->packed, mem, ZSTD_compressBound(TIDE_MESSAGE_BYTES_MAX));
     packer->compressor = ZSTD_createCCtx();
     packer->expander = ZSTD_createDCtx();
-    packer->sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
     packer->hasher = EVP_MD_CTX_new();
-    if (packer->compressor == NULL || packer->expander == NULL || packer->sha256 == NULL ||
-        packer->hasher == NULL) {
+    if (packer->compressor == NULL || packer->expander == NULL || packer->hasher == NULL) {
         tide_packer_free(packer);
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for compression");
     }
@@ -63,7 +62,9 @@ tide_status tide_content_hash(tide_packer *packer, tide_text bytes,
 {
     unsigned count = 0;
     uint8_t hash[EVP_MAX_MD_SIZE];
-    if (EVP_DigestInit_ex2(packer->hasher, packer->sha256, NULL) != 1 ||
+    if (packer->sha256 == NULL)
+        packer->sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+    if (packer->sha256 == NULL || EVP_DigestInit_ex2(packer->hasher, packer->sha256, NULL) != 1 ||
         EVP_DigestUpdate(packer->hasher, bytes.data, bytes.bytes) != 1 ||
         EVP_DigestFinal_ex(packer->hasher, hash, &count) != 1)
         return tide_error_set(err, TIDE_NO_MEMORY, "SHA-256 could not be computed");

@@ -237,6 +237,12 @@ struct sorted {
     bool dated;
 };
 
+static void dates_meet(struct sorted *sorted, const struct tide_plan *plan)
+{
+    sorted->low_ms = plan->low_ms > sorted->low_ms ? plan->low_ms : sorted->low_ms;
+    sorted->high_ms = plan->high_ms < sorted->high_ms ? plan->high_ms : sorted->high_ms;
+}
+
 static void sort_parts(struct sorted *sorted, struct list *parts, bool both)
 {
     *sorted = (struct sorted){.low_ms = INT64_MIN, .high_ms = INT64_MAX};
@@ -246,14 +252,15 @@ static void sort_parts(struct sorted *sorted, struct list *parts, bool both)
             continue;
         if (part->kind == PART_MATCH) {
             list_add(part->negated ? &sorted->match_not : &sorted->match, part);
-        } else if (both && !part->negated && part->plan->kind == TIDE_PLAN_ALL) {
-            const struct tide_plan *plan = part->plan;
-            sorted->low_ms = plan->low_ms > sorted->low_ms ? plan->low_ms : sorted->low_ms;
-            sorted->high_ms = plan->high_ms < sorted->high_ms ? plan->high_ms : sorted->high_ms;
-            sorted->dated = true;
-        } else {
-            list_add(part->negated ? &sorted->plan_not : &sorted->plan, part);
+            continue;
         }
+        /* A group's dates hold for all: years beyond them are not opened. */
+        if (both && !part->negated)
+            dates_meet(sorted, part->plan);
+        if (both && !part->negated && part->plan->kind == TIDE_PLAN_ALL)
+            sorted->dated = true;
+        else
+            list_add(part->negated ? &sorted->plan_not : &sorted->plan, part);
     }
 }
 

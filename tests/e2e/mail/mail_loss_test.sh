@@ -63,6 +63,7 @@ for bytes in 50 5000 30000; do
     t mail search in:anywhere --limit 100 >/dev/null 2>"$dir/err"
     grep -q '2022.db cannot be read' "$dir/err" || fail "$bytes: not named: $(cat "$dir/err")"
     # A page opens only the years that it shows, and the next one to see whether there is more.
+    t mail search "in:inbox before:2022" in:anywhere --limit 1 --json >"$dir/out" || fail "$bytes: earlier years alone: $? $(jq -c .broken "$dir/out")"
     t mail search in:anywhere --oldest-first --limit $((before - 1)) --json >"$dir/out" || fail "$bytes: the years before: $? $(jq -c .broken "$dir/out")"
     t mail search in:anywhere --oldest-first --limit 1 --after "$(jq -r .next "$dir/out")" --json >"$dir/out"
     [ $? -eq 3 ] && [ "$(jq -r '.broken[0].shard' "$dir/out")" = 2022 ] || fail "$bytes: the page before it: $(jq -c .broken "$dir/out")"
