@@ -30,7 +30,7 @@ fpath=('$dir/functions' \$fpath)
 autoload -Uz compinit && compinit -u -D
 PROMPT='ready> '
 ZSHRC
-terminal=(tmux -L "tidemark-$$" -f /dev/null)
+terminal=(tmux -S "$dir/tmux" -f /dev/null)
 trap '"${terminal[@]}" kill-server 2>/dev/null; leave' EXIT
 shown() { "${terminal[@]}" capture-pane -p; }
 shows() { shown | grep -qF -- "$1"; }

@@ -27,7 +27,8 @@ file=$(printf '%s\n' 'MIME-Version: 1.0' 'Content-Type: multipart/mixed; boundar
 ends 0 mail sync --quiet
 
 # ---- a terminal
-terminal=(tmux -L "tidemark-$$" -f /dev/null)
+screens=0
+terminal=(tmux -S "$dir/tmux-$screens" -f /dev/null)
 trap '"${terminal[@]}" kill-server 2>/dev/null; leave' EXIT
 shown() { "${terminal[@]}" capture-pane -p; }
 shows() { shown | grep -qF -- "$1"; }
@@ -36,12 +37,14 @@ wants() { until_true 60 shows "$1" || fail "\"$1\" is not on the screen: $(shown
 wants_not() { ! shows "$1" || fail "\"$1\" is on the screen: $(shown)"; }
 keys() { "${terminal[@]}" send-keys "$@"; }
 typed() { "${terminal[@]}" send-keys -l -- "$1"; }
-# screen COLUMNS LINES ENVIRONMENT ARGUMENT...: begins it on a new terminal.
+# screen COLUMNS LINES ENVIRONMENT ARGUMENT...: begins it on a new terminal, of a server of its own: the one before may
+# still be ending.
 screen() {
     local columns=$1 lines=$2 environment=$3
     shift 3
     "${terminal[@]}" kill-server 2>/dev/null
-    until_true 20 eval '! "${terminal[@]}" ls' || fail "the old terminal stays"
+    screens=$((screens + 1))
+    terminal=(tmux -S "$dir/tmux-$screens" -f /dev/null)
     rm -f "$dir/code" "$dir/after"
     "${terminal[@]}" new-session -d -x "$columns" -y "$lines" \
         "stty -g >'$dir/before'; env $environment '$tidemark' --home '$dir/home' mail browse $*; echo \$? >'$dir/code'; stty -g >'$dir/after'; sleep 1000"
