@@ -50,6 +50,7 @@ t drive deletions list --json >"$dir/out" 2>"$dir/err"
 ends 0 drive deletions accept One --listed "$(jq -r '.drives[0].listed' "$dir/out")"
 until_true 60 cleared >/dev/null || fail "it lasts: $(t alerts)"
 until_true 20 metric drive_deletions_waiting 0 || fail "metrics: $(get /metrics | grep drive_)"
+until_true 60 alike # nothing waits for the user any more; the last deletions may still be on their way
 same_trees "after consent"
 
 # ---- a sign-in that is refused

@@ -26,8 +26,9 @@ here() { [ "$(cat "$one/$1" 2>/dev/null)" = "$2" ]; }
 # Files of the folder with their sizes, without ours; and those of the drive.
 files_here() { (cd "${1:-$one}" && find . -type f ! -name '.tidemark-*' ! -path './.tidemark-*' -printf '%s %P\n' | LC_ALL=C sort); }
 files_online() { tree | sed -n 's/^file \([0-9]*\) [^ ]* /\1 /p' | LC_ALL=C sort; }
+alike() { diff <(files_here) <(files_online) >"$dir/diff"; }
 same_trees() {
-    diff <(files_here) <(files_online) >"$dir/diff" || fail "$1: the two sides differ: $(head -c 2000 "$dir/diff")"
+    alike || fail "$1: the two sides differ: $(head -c 2000 "$dir/diff")"
 }
 # join OPTION...: an account and the drive One at $one.
 join() {
